@@ -1,0 +1,32 @@
+"""The one escaper for text that comes from outside and is shown to people."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterable
+
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+def invisible(char: str) -> bool:
+    """Whether a character has no shape of its own: control, format (bidi, zero-width, tag), unassigned."""
+    return unicodedata.category(char) in _HIDDEN or char in "\u00ad\u115f\u1160\u3164\uffa0\u034f"
+
+
+def shown(text: str, limit: int = 200) -> str:
+    """`text` with nothing hidden in it: invisible characters as \\u escapes, cut at `limit` characters."""
+    cut = text[:limit]
+    safe = "".join(_escape(char) if invisible(char) else char for char in cut)
+    return safe + (f"… (+{len(text) - limit} characters)" if len(text) > limit else "")
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A hint such as `did you mean `tool`?`, or the empty string."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"did you mean `{near[0]}`?" if near else ""

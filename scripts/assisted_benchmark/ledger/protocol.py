@@ -1,0 +1,130 @@
+"""What every ledger keeps: what was used, for good, and a receipt of everything that was decided.
+
+A ledger's rows are groups. A group is born in the table's initial state by `open_run`, and
+from there follows the `TransitionTable` only. Every change and its receipt are one
+transaction. The claim (initial -> claimed) is the durable marker: it is on disk before
+`claim` returns, and only its `Claimed` can be sent. An error in a claim means: do not send.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from attrs import frozen
+
+from assisted_benchmark.kernel.clock import Instant
+from assisted_benchmark.kernel.decision import Admitted
+from assisted_benchmark.kernel.digest import Digest
+from assisted_benchmark.ledger.states import TransitionTable
+
+
+class Draft(NamedTuple):
+    """What a receipt says, before the ledger gives it its place in its run's chain.
+
+    `kind` is decision, outcome, reconciliation or event. `reason` is a Reason's value, or
+    `admitted` / `succeeded` and the like where nothing was refused. `arguments` is a keyed
+    digest, `detail` is already redacted; neither holds a value that the agent or a server
+    could have made secret. `id` is the random receipt id that the agent may hear.
+    """
+
+    kind: str
+    id: str
+    at: Instant
+    reason: str
+    grant: str = ""
+    group: str = ""
+    candidate: str = ""
+    server: str = ""
+    tool: str = ""
+    arguments: str = ""
+    state: str = ""
+    detail: str = ""
+
+
+class Row(NamedTuple):
+    """A group as the ledger has it. `candidate` is empty until one was claimed."""
+
+    state: str
+    candidate: str = ""
+    refusals: int = 0
+
+
+class Head(NamedTuple):
+    """The end of a run's receipt chain: how many there are, and the last one's digest."""
+
+    count: int
+    digest: Digest
+
+
+@frozen
+class Claimed:
+    """A permit whose marker is durable: the only thing a router sends. Only ledgers make one."""
+
+    permit: Admitted
+    run: str
+
+
+@frozen
+class Lost:
+    """The claim found the group in another state than the initial one: nothing may be sent."""
+
+    state: str
+
+
+class Ledger(Protocol):
+    """One protocol for memory, SQLite and (later) PostgreSQL; one contract suite over all.
+
+    Every method raises LedgerError where the store cannot answer, IntegrityError where it
+    answers with something that does not verify.
+    """
+
+    @property
+    def id(self) -> str:
+        """This ledger's id, which grants seal."""
+
+    @property
+    def table(self) -> TransitionTable:
+        """The transitions this ledger allows."""
+
+    def open_run(self, run: str, record: bytes, groups: Sequence[bytes]) -> bool:
+        """Make a run and its groups in the initial state. False, and nothing is changed, if the run exists.
+
+        `record` (canonical bytes) is the runner's binding of the run, kept for L9.
+        """
+
+    def run_record(self, run: str) -> bytes | None:
+        """The record given to `open_run`, or None."""
+
+    def row(self, group: bytes) -> Row | None:
+        """The group's row, or None. A read: it never authorises."""
+
+    def claim(self, permit: Admitted, run: str, receipt: Draft) -> Claimed | Lost:
+        """Write the durable marker, if the group is still in its initial state; the receipt only then."""
+
+    def settle(self, claimed: Claimed, state: str, receipt: Draft) -> None:
+        """The claimed group comes to `state`."""
+
+    def move(self, group: bytes, run: str, before: str, after: str, receipt: Draft) -> bool:
+        """Another transition (expire, revoke, abort, exhaust). False, without a receipt, if not in `before`."""
+
+    def record(self, run: str, receipt: Draft, refused: bytes | None = None) -> int:
+        """Append a receipt that changes no state; if `refused` names a group, count one refusal against it.
+
+        Returns the group's refusals so far (0 without a group).
+        """
+
+    def recover(self, run: str, at: Instant) -> tuple[bytes, ...]:
+        """After a crash: every group of the run still claimed becomes `after_crash`, with a receipt."""
+
+    def receipts(self, run: str) -> Iterator[bytes]:
+        """The run's receipts, one canonical JSON line each (without line end), in order."""
+
+    def head(self, run: str) -> Head:
+        """The anchored end of the run's chain."""
+
+    def runs(self) -> tuple[str, ...]:
+        """The ids of all runs, sorted."""
+
+    def close(self) -> None:
+        """Let go of files. Idempotent."""
