@@ -1,0 +1,1 @@
+"""What servers may offer, pinned: the model, the strict YAML it is written in, and drift."""

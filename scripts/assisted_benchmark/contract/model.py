@@ -149,7 +149,9 @@ class Contract:
 
     @cached_property
     def digest(self) -> Digest:
-        return digest_of("contract@1", self.schema.encode(), self.id.encode(), *(s.digest.encode() for s in self.servers))
+        return digest_of(
+            "contract@1", self.schema.encode(), self.id.encode(), *(s.digest.encode() for s in self.servers)
+        )
 
     @cached_property
     def _by_id(self) -> dict[str, Server]:

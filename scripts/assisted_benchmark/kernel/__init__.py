@@ -1,0 +1,1 @@
+"""The kernel: bytes, digests, reasons, errors, clocks, chance. Pure; imports no other room."""

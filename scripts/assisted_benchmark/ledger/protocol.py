@@ -51,9 +51,9 @@ class Row(NamedTuple):
 
 
 class Head(NamedTuple):
-    """The end of a run's receipt chain: how many there are, and the last one's digest."""
+    """The end of a run's receipt chain: how many receipts there are, and the last one's digest."""
 
-    count: int
+    length: int
     digest: Digest
 
 

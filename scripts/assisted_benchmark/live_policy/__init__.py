@@ -1,0 +1,1 @@
+"""Policies, sealed grants, one-shot choice groups, and the live broker that decides."""

@@ -1,0 +1,1 @@
+"""Scenarios become cases, cases are run and scored."""

@@ -1,0 +1,1 @@
+"""Test-only MCP servers and the oracle that reads what they really did."""

@@ -1,0 +1,97 @@
+"""What came of a case and of a run: plain frozen values, the source of every report."""
+
+from __future__ import annotations
+
+from enum import StrEnum, unique
+
+from attrs import frozen
+
+from assisted_benchmark.kernel.digest import Digest
+
+
+@unique
+class Verdict(StrEnum):
+    """Never merged: a case that could not run neither passed nor failed."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    COULD_NOT_RUN = "could_not_run"
+
+
+@frozen(kw_only=True)
+class Scores:
+    """Three separate scores, each 0.0 to 1.0, or None where the case has nothing to score."""
+
+    state_grounding: float | None = None
+    action_correctness: float | None = None
+    task_completion: float | None = None
+
+
+@frozen(kw_only=True)
+class Event:
+    """One step of a case's timeline, in order: proposal, decision, dispatch, receipt, fault, oracle.
+
+    `text` is redacted; `at_ns` is the injected monotonic clock.
+    """
+
+    kind: str
+    text: str
+    at_ns: int
+    reason: str = ""
+    server: str = ""
+    tool: str = ""
+
+
+@frozen(kw_only=True)
+class Miss:
+    """One expectation that was not met: which, what was expected, what came."""
+
+    what: str
+    expected: str
+    actual: str
+
+
+@frozen(kw_only=True)
+class CaseResult:
+    """One run of one case. `id` is stable: broker/file/case.
+
+    `reason` and `detail` say why a case could not run; `misses` why it failed. `sent` counts
+    at the servers, not at the caller. `receipts` is the digest over the run's receipt lines.
+    """
+
+    id: str
+    file: str
+    because: str
+    agent: str
+    policy: str
+    verdict: Verdict
+    tags: tuple[str, ...] = ()
+    scores: Scores = Scores()
+    misses: tuple[Miss, ...] = ()
+    reason: str = ""
+    detail: str = ""
+    proposed: int = 0
+    admitted: int = 0
+    sent: int = 0
+    confirmed: int = 0
+    attacker_sent: int = 0
+    benign_refused: int = 0
+    unresolved: int = 0
+    refusals: tuple[tuple[str, int], ...] = ()
+    calls: tuple[tuple[str, int], ...] = ()
+    ends: str = ""
+    receipts: Digest | None = None
+    stamps: tuple[str, ...] = ()
+    timeline: tuple[Event, ...] = ()
+
+
+@frozen(kw_only=True)
+class RunResult:
+    """All cases of a run, in case order. `stamps` are what the run does not guarantee (such as isolation: none)."""
+
+    seed: int
+    durability: str
+    cases: tuple[CaseResult, ...]
+    selected: int
+    interrupted: bool = False
+    stamps: tuple[str, ...] = ()
