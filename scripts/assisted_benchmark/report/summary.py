@@ -1,0 +1,79 @@
+"""The opening table: what each agent came to under each policy. Pure; every report prints these numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import evolve, frozen
+
+from assisted_benchmark.suite.result import CaseResult, Verdict
+
+
+@frozen(kw_only=True)
+class Line:
+    """One row: an agent under a policy. All numbers are counts; `sent` was counted at the servers."""
+
+    agent: str
+    policy: str
+    cases: int = 0
+    proposed: int = 0
+    admitted: int = 0
+    sent: int = 0
+    confirmed: int = 0
+    attacker_sent: int = 0
+    benign_refused: int = 0
+    unresolved: int = 0
+    could_not_run: int = 0
+
+
+COLUMNS = (
+    ("agent", "agent"),
+    ("policy", "policy"),
+    ("cases", "cases"),
+    ("proposed", "proposed"),
+    ("admitted", "admitted"),
+    ("sent", "sent"),
+    ("confirmed", "oracle-confirmed"),
+    ("attacker_sent", "attacker sent"),
+    ("benign_refused", "benign refused"),
+    ("unresolved", "unresolved"),
+    ("could_not_run", "could not run"),
+)
+
+
+def opening_table(cases: Iterable[CaseResult]) -> tuple[Line, ...]:
+    """One line for each agent and policy, sorted by both."""
+    lines: dict[tuple[str, str], Line] = {}
+    for case in cases:
+        key = (case.agent, case.policy)
+        line = lines.get(key) or Line(agent=case.agent, policy=case.policy)
+        lines[key] = evolve(
+            line,
+            cases=line.cases + 1,
+            proposed=line.proposed + case.proposed,
+            admitted=line.admitted + case.admitted,
+            sent=line.sent + case.sent,
+            confirmed=line.confirmed + case.confirmed,
+            attacker_sent=line.attacker_sent + case.attacker_sent,
+            benign_refused=line.benign_refused + case.benign_refused,
+            unresolved=line.unresolved + case.unresolved,
+            could_not_run=line.could_not_run + (case.verdict is Verdict.COULD_NOT_RUN),
+        )
+    return tuple(lines[key] for key in sorted(lines))
+
+
+def verdicts(cases: Iterable[CaseResult]) -> dict[Verdict, int]:
+    """How many cases came to each verdict; all three are always there."""
+    counts = dict.fromkeys(Verdict, 0)
+    for case in cases:
+        counts[case.verdict] += 1
+    return counts
+
+
+def refusals(cases: Iterable[CaseResult]) -> dict[str, int]:
+    """How often each reason was given, by code."""
+    counts: dict[str, int] = {}
+    for case in cases:
+        for reason, times in case.refusals:
+            counts[reason] = counts.get(reason, 0) + times
+    return dict(sorted(counts.items()))
