@@ -16,8 +16,7 @@ A broker saying no is not in this tree: that is a `Refused`, a value.
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-from attrs import frozen
+from typing import NamedTuple
 
 from assisted_benchmark.kernel.reasons import Reason
 
@@ -46,8 +45,7 @@ class CanonicalError(InputError):
         self.offset = offset
 
 
-@frozen
-class Problem:
+class Problem(NamedTuple):
     """One thing wrong in a file: what, where (1-based; 0 when unknown), what to do."""
 
     reason: Reason

@@ -8,9 +8,7 @@ layer, its severity and the coarse word an agent may hear for it (`Coarse`).
 from __future__ import annotations
 
 from enum import StrEnum, unique
-from typing import Final
-
-from attrs import frozen
+from typing import Final, NamedTuple
 
 
 @unique
@@ -160,8 +158,7 @@ class Reason(StrEnum):
     NETWORK_BLOCKED = "network_blocked"
 
 
-@frozen
-class ReasonInfo:
+class ReasonInfo(NamedTuple):
     """What a reason means to people and tools.
 
     `text` is one sentence without the details of a case; `coarse` is what an agent
