@@ -1,0 +1,194 @@
+"""A scenario as frozen values: who proposes what, under which binding, with which faults, to come to what.
+
+Pure: `scenario_document` reads the YAML, `expand` makes the cases, `case` runs one.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum, unique
+from typing import TypeAlias
+
+from attrs import frozen
+
+from assisted_benchmark.kernel.canonical import Canonical
+from assisted_benchmark.kernel.clock import SECOND
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.suite.faults import Fault
+
+
+@unique
+class Servers(StrEnum):
+    """Where the servers of a case live: models inside this process, or real processes behind the router."""
+
+    IN_PROCESS = "in_process"
+    PROCESS = "process"
+
+
+@unique
+class Reveal(StrEnum):
+    """What a refused agent hears: the coarse word, or (to study agents that learn from it) the exact reason."""
+
+    COARSE = "coarse"
+    REASON = "reason"
+
+
+@unique
+class Sanity(StrEnum):
+    """Agents that ship to check the harness: one must score 1, the other 0."""
+
+    ORACLE = "oracle"
+    NOP = "nop"
+
+
+@frozen(kw_only=True)
+class RunSpec:
+    """The run that a grant is bound to, as far as a scenario chooses it. `run` empty: made from the case id."""
+
+    task: str = "t-1"
+    seed: int = 0
+    run: str = ""
+    vm: str = "2f8f9e0c-6c1d-4b1e-9a51-000000000124"
+    session: str = "agent"
+    host: str = "bench-host"
+    start_ns: int = 1_900_000_000 * SECOND
+
+
+@frozen(kw_only=True)
+class Call:
+    """A call as an agent may write it; None takes what the plan has at this place."""
+
+    server: str | None = None
+    tool: str | None = None
+    arguments: Canonical | None = None
+
+
+@frozen
+class Choose:
+    """The plan's call at this place; at a choice, this candidate."""
+
+    candidate: str = ""
+
+
+@frozen
+class Raw:
+    """Exactly these bytes."""
+
+    data: bytes
+
+
+@frozen(kw_only=True)
+class Change:
+    """The plan's call with some arguments set and some left out, perhaps at another server or tool."""
+
+    candidate: str = ""
+    server: str | None = None
+    tool: str | None = None
+    change: Canonical = Canonical(b"{}")
+    leave_out: tuple[str, ...] = ()
+
+
+Move: TypeAlias = Call | Choose | Raw | Change
+
+
+@frozen(kw_only=True)
+class Turn:
+    """One proposal of an agent and what the author says must come of it.
+
+    `expected` is `admitted`, a Reason's value, or empty where nothing is said. `step` is the plan step
+    that it is tried at (its calls before it are played first). `grant` and `group` name others than the run's.
+    """
+
+    move: Move
+    step: int = -1
+    expected: str = ""
+    grant: str = ""
+
+
+@frozen(kw_only=True)
+class Plan:
+    """An agent that plays the authorised plan, choosing `choose` at the choice (empty: there is none)."""
+
+    choose: str = ""
+
+
+@frozen(kw_only=True)
+class Script:
+    """An agent that plays these turns whatever it hears."""
+
+    turns: tuple[Turn, ...]
+
+
+AgentSpec: TypeAlias = Plan | Script | Sanity
+
+
+@frozen(kw_only=True)
+class Expect:
+    """What a case must come to. None: not said; then what follows from the agent and the refusals is derived."""
+
+    decisions: tuple[str, ...] | None = None
+    refused: Reason | None = None
+    calls: tuple[tuple[str, int], ...] | None = None
+    ends: str | None = None
+    oracle: str | None = None
+    scores: tuple[tuple[str, float], ...] = ()
+
+
+@frozen(kw_only=True)
+class Override:
+    """One row of a table or one value of a matrix axis: what it sets in place of the scenario's own."""
+
+    run: RunSpec | None = None
+    agent: AgentSpec | None = None
+    faults: tuple[Fault, ...] | None = None
+    expect: Expect | None = None
+
+
+@frozen(kw_only=True)
+class Proposal:
+    """One proposal tried in place of the agent's own: at the choice, or at the step numbered `at` (from 1).
+
+    `after` names a candidate that is dispatched first; `refused` None says that it must be admitted.
+    """
+
+    id: str
+    move: Move
+    refused: Reason | None
+    because: str = ""
+    at: int = 0
+    after: str = ""
+    faults: tuple[Fault, ...] | None = None
+
+
+@frozen(kw_only=True)
+class Scenario:
+    """One scenario file."""
+
+    id: str
+    file: str
+    because: str
+    policy: str
+    agent: AgentSpec
+    run: RunSpec = RunSpec()
+    servers: Servers = Servers.IN_PROCESS
+    reveal: Reveal = Reveal.COARSE
+    tags: tuple[str, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    expect: Expect = Expect()
+    proposals: tuple[Proposal, ...] = ()
+    cases: tuple[tuple[str, Override], ...] = ()
+    matrix: tuple[tuple[tuple[str, Override], ...], ...] = ()
+
+
+@frozen(kw_only=True)
+class Candidates:
+    """One candidates file: a task that fills a policy's choice group."""
+
+    id: str
+    file: str
+    policy: str
+    task: str
+    candidates: tuple[tuple[str, Canonical], ...]
+    seed: int = 0
+    because: str = ""
+    tags: tuple[str, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
