@@ -1,0 +1,33 @@
+"""`new`: a scenario to start from."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from assisted_benchmark.cli import exits
+from assisted_benchmark.cli.place import root_of
+from assisted_benchmark.kernel.errors import MisuseError
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.text import shown
+from assisted_benchmark.suite.runner import scaffold
+
+_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+def command(arguments: argparse.Namespace) -> int:
+    """Write fixtures/live/ID.scenario.yaml; an existing file is never overwritten."""
+    if len(arguments.id) > 100 or _ID.fullmatch(arguments.id) is None:
+        raise MisuseError(Reason.MISUSE, f"`{shown(arguments.id)}` is no id; use lower-case words joined by `-`")
+    root = root_of(arguments)
+    path = root / "fixtures" / "live" / f"{arguments.id}.scenario.yaml"
+    text = scaffold(root, arguments.id, policy=arguments.policy, candidate=arguments.candidate)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("x", encoding="utf-8") as out:
+            out.write(text)
+    except FileExistsError as error:
+        raise MisuseError(Reason.DUPLICATE_ID, f"`{path}` is there already; choose another id") from error
+    print(f"written: {path}")
+    print(f"run it:  assisted-benchmark run {path}")
+    return exits.OK

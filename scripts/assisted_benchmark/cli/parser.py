@@ -1,0 +1,134 @@
+"""Verbs and flags. Nothing heavy is imported here: `--help` and `--version` answer at once."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+PROGRAM = "assisted-benchmark"
+
+_EXAMPLES = {
+    "run": """examples:
+  assisted-benchmark run                          every case below fixtures/
+  assisted-benchmark run -k approve -j 2          the cases whose id has `approve`, on two cores
+  assisted-benchmark run live/approve-once/plain  one case
+  assisted-benchmark run --failed                 what did not pass last time
+  assisted-benchmark run --repeat 3 --expect-identical
+  assisted-benchmark run --resume runs/0007       go on with a run that was killed""",
+    "list": """example:
+  assisted-benchmark list --tag real --json""",
+    "explain": """example:
+  assisted-benchmark explain live/approve-once/other-task""",
+    "lint": """examples:
+  assisted-benchmark lint                         every contract, policy and fixture
+  assisted-benchmark lint --write-pins            after a policy was changed on purpose""",
+    "verify": """examples:
+  assisted-benchmark verify                       the receipts of the latest run
+  assisted-benchmark verify runs/0007""",
+    "new": """example:
+  assisted-benchmark new late-click --policy ui-decision --candidate approve""",
+    "doctor": """example:
+  assisted-benchmark doctor""",
+    "completion": """example:
+  assisted-benchmark completion bash > ~/.local/share/bash-completion/completions/assisted-benchmark""",
+}
+
+
+def whole(least: int) -> object:
+    """An argument type: a whole number of at least `least`."""
+
+    def number(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or len(text) > 15 or int(text) < least:
+            raise argparse.ArgumentTypeError(f"`{text:.40}` is not a whole number of at least {least}")
+        return int(text)
+
+    return number
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    top = argparse.ArgumentParser(
+        prog=PROGRAM, description="An offline policy-and-dispatch test harness for agents that call MCP tools."
+    )
+    top.add_argument("--version", action="store_true", help="print the version and stop")
+    verbs = top.add_subparsers(dest="verb", metavar="VERB")
+
+    run = _verb(verbs, "run", "run cases, score and report them")
+    _selection(run)
+    run.add_argument("--failed", action="store_true", help="only the cases that did not pass in the latest run")
+    run.add_argument("--seed", type=whole(0), default=0, metavar="N", help="the seed of ids and nonces (default 0)")
+    run.add_argument(
+        "-j", "--jobs", type=whole(0), default=1, metavar="N", help="processes; 0 is one a core (default 1)"
+    )
+    run.add_argument("--maxfail", type=whole(0), default=0, metavar="N", help="stop after N cases that did not pass")
+    run.add_argument("--durability", choices=("memory", "process", "power"), default="process", help="of the ledger")
+    run.add_argument("--servers", choices=("in_process", "process"), help="override every scenario's own choice")
+    run.add_argument("--repeat", type=whole(1), default=1, metavar="N", help="run every case N times")
+    run.add_argument("--expect-identical", action="store_true", help="fail cases whose receipts differ between repeats")
+    run.add_argument("--offline", action="store_true", help="fail the run on any connect beyond loopback")
+    run.add_argument("--resume", type=Path, metavar="DIR", help="go on with a run that was interrupted or killed")
+    _json(run)
+
+    listing = _verb(verbs, "list", "list the cases")
+    _selection(listing)
+    _json(listing)
+
+    explain = _verb(verbs, "explain", "why each check of a case said what it said")
+    explain.add_argument("case", metavar="CASE", help="the case's id, as `list` shows it")
+    explain.add_argument("--seed", type=whole(0), default=0, metavar="N", help="as for `run`")
+    _root(explain)
+    _json(explain)
+
+    lint = _verb(verbs, "lint", "check contracts, policies, pins and fixtures without running anything")
+    lint.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files or folders (default: all)")
+    lint.add_argument("--write-pins", action="store_true", help="write contracts/pins.yaml anew from what is there")
+    _root(lint)
+    _json(lint)
+
+    verify = _verb(verbs, "verify", "verify the receipts of a run")
+    verify.add_argument(
+        "directory", nargs="?", type=Path, metavar="RUN", help="the run's directory (default: the latest)"
+    )
+    _root(verify)
+    _json(verify)
+
+    new = _verb(verbs, "new", "write a new scenario to start from")
+    new.add_argument("id", metavar="ID", help="lower-case words joined by `-`; names the file")
+    new.add_argument("--policy", required=True, metavar="ID", help="the policy the scenario runs under")
+    new.add_argument("--candidate", default="", metavar="NAME", help="the candidate its agent chooses")
+    _root(new)
+
+    doctor = _verb(verbs, "doctor", "say whether this machine can run the suite")
+    _root(doctor)
+    _json(doctor)
+
+    completion = _verb(verbs, "completion", "print shell completion")
+    completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+    return top
+
+
+def _verb(verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, text: str) -> argparse.ArgumentParser:
+    return verbs.add_parser(
+        name,
+        help=text,
+        description=text[0].upper() + text[1:] + ".",
+        epilog=_EXAMPLES[name],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def _selection(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("what", nargs="*", metavar="PATH|CASE", help="fixture files, folders or case ids (default: all)")
+    verb.add_argument("-k", default="", metavar="WORDS", help="only ids that have WORDS (and, or, not, parentheses)")
+    verb.add_argument("-t", "--tag", action="append", default=[], metavar="TAG", help="only cases with every TAG")
+    _root(verb)
+
+
+def _root(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--root", type=Path, metavar="DIR", help="the folder of contracts/ and fixtures/ (default: found)"
+    )
+
+
+def _json(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--json", action="store_true", help="machine-readable output on standard output")

@@ -1,0 +1,45 @@
+"""Where a command works: the folder of contracts/ and fixtures/, and what was asked for in it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from assisted_benchmark.kernel.errors import MisuseError
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.text import did_you_mean, shown
+from assisted_benchmark.suite.runner import discover, failed_in, latest_run, select
+from assisted_benchmark.suite.scenario import Case
+
+
+def root_of(arguments: argparse.Namespace) -> Path:
+    """`--root`, or the nearest folder upwards that has contracts/ and fixtures/."""
+    if arguments.root is not None:
+        root: Path = arguments.root
+        if not root.is_dir():
+            raise MisuseError(Reason.MISUSE, f"`{shown(str(root))}` is no folder; give --root a folder of contracts/")
+        return root
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / "contracts").is_dir() and (folder / "fixtures").is_dir():
+            return folder
+    raise MisuseError(
+        Reason.MISUSE, f"no contracts/ and fixtures/ here or above ({shown(str(here))}); go there, or give --root"
+    )
+
+
+def chosen(arguments: argparse.Namespace, root: Path) -> tuple[Case, ...]:
+    """The cases that paths, ids, -k, --tag and --failed select together."""
+    paths = [Path(text) for text in arguments.what if Path(text).exists()]
+    ids = {text for text in arguments.what if not Path(text).exists()}
+    cases = discover(root, paths if paths else ())
+    known = {case.id for case in cases}
+    for asked in sorted(ids - known):
+        hint = did_you_mean(asked, known)
+        raise MisuseError(Reason.MISUSE, f"`{shown(asked)}` is neither a file nor a case{'; ' + hint if hint else ''}")
+    if getattr(arguments, "failed", False):
+        last = latest_run(root)
+        failed = failed_in(last) if last is not None else frozenset[str]()
+        ids = (ids & failed) if ids else set(failed)
+        return select(cases, k=arguments.k, tags=arguments.tag, ids=ids)
+    return select(cases, k=arguments.k, tags=arguments.tag, ids=ids or None)

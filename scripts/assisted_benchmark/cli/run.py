@@ -1,0 +1,82 @@
+"""`run`: cases to verdicts, a report directory and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from pathlib import Path
+
+from assisted_benchmark.cli import exits
+from assisted_benchmark.cli.place import chosen, root_of
+from assisted_benchmark.kernel.errors import Problem
+from assisted_benchmark.kernel.reasons import REASONS, Severity
+from assisted_benchmark.report.junit import junit
+from assisted_benchmark.report.progress import Progress
+from assisted_benchmark.report.record import record_bytes
+from assisted_benchmark.report.summary import verdicts
+from assisted_benchmark.report.terminal import terminal
+from assisted_benchmark.suite.offline import SocketGuard
+from assisted_benchmark.suite.result import RunResult, Verdict
+from assisted_benchmark.suite.runner import RunPlan, new_run_directory, run, verify_run
+
+
+def command(arguments: argparse.Namespace) -> int:
+    """Run the selected cases. Writes report.json and junit.xml into the run's directory, whatever happens."""
+    guard = SocketGuard() if arguments.offline else None
+    root = root_of(arguments)
+    cases = chosen(arguments, root)
+    if not cases:
+        print("assisted-benchmark: no case is selected (nothing_selected)", file=sys.stderr)
+        print("  `assisted-benchmark list` shows the cases", file=sys.stderr)
+        return exits.NOTHING_SELECTED
+    directory: Path = arguments.resume or new_run_directory(root)
+    plan = RunPlan(
+        seed=arguments.seed,
+        jobs=arguments.jobs or os.cpu_count() or 1,
+        maxfail=arguments.maxfail,
+        durability=arguments.durability,
+        servers=arguments.servers,
+        repeat=arguments.repeat,
+        expect_identical=arguments.expect_identical,
+        directory=directory,
+    )
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    live = sys.stderr.isatty() and "CI" not in os.environ
+    progress = Progress(sys.stderr, len(cases) * plan.repeat, colour=colour and live, live=live)
+    result = run(cases, plan, on_case=progress.case)
+    progress.end()
+    problems = verify_run(directory)
+    (directory / "report.json").write_bytes(record_bytes(result))
+    (directory / "junit.xml").write_bytes(junit(result))
+    if arguments.json:
+        sys.stdout.buffer.write(record_bytes(result))
+    else:
+        print(terminal(result, colour=colour, rerun=_rerun(arguments)))
+        print(f"report: {directory}")
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if guard is not None and guard.blocked:
+        print(f"assisted-benchmark: offline, yet a connection was tried: {guard.blocked[0]}", file=sys.stderr)
+    return exits.worst(_codes(result, problems, blocked=guard is not None and bool(guard.blocked)))
+
+
+def _codes(result: RunResult, problems: tuple[Problem, ...], *, blocked: bool) -> list[int]:
+    counts = verdicts(result.cases)
+    held = [
+        (result.interrupted, exits.INTERRUPTED),
+        (any(REASONS[each.reason].severity is Severity.ERROR for each in problems), exits.INTEGRITY),
+        (blocked or counts[Verdict.COULD_NOT_RUN] > 0, exits.COULD_NOT_RUN),
+        (counts[Verdict.FAILED] > 0, exits.FAILED),
+    ]
+    return [code for holds, code in held if holds]
+
+
+def _rerun(arguments: argparse.Namespace) -> str:
+    """The command that runs one case as this run did, but for the case's id."""
+    words = os.environ.get("ASSISTED_BENCHMARK_AS", "assisted-benchmark run").split()
+    words += ["--seed", str(arguments.seed), "--durability", arguments.durability]
+    if arguments.servers:
+        words += ["--servers", arguments.servers]
+    return shlex.join(words)

@@ -1,0 +1,33 @@
+"""`verify`: a run's receipts against their anchored chains."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from attrs import asdict
+
+from assisted_benchmark.cli import exits
+from assisted_benchmark.cli.place import root_of
+from assisted_benchmark.kernel.errors import MisuseError
+from assisted_benchmark.kernel.reasons import REASONS, Reason, Severity
+from assisted_benchmark.suite.runner import latest_run, verify_run
+
+
+def command(arguments: argparse.Namespace) -> int:
+    """Print what is wrong with a run's receipts; a torn last line is recoverable and only a note."""
+    directory: Path | None = arguments.directory or latest_run(root_of(arguments))
+    if directory is None or not directory.is_dir():
+        raise MisuseError(Reason.MISUSE, f"there is no run to verify at `{directory}`; `run` makes one")
+    problems = verify_run(directory)
+    if arguments.json:
+        print(json.dumps([asdict(problem) for problem in problems], indent=1))
+    else:
+        for problem in problems:
+            print(problem, file=sys.stderr)
+        if not problems:
+            print(f"receipts verified: {directory}")
+    errors = [each for each in problems if REASONS[each.reason].severity is Severity.ERROR]
+    return exits.INTEGRITY if errors else exits.OK
