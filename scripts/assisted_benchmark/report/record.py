@@ -22,8 +22,9 @@ from assisted_benchmark.contract.shape import (
     Number,
     Record,
     Text,
+    Word,
+    must,
 )
-from assisted_benchmark.contract.shape import Word, must
 from assisted_benchmark.kernel.canonical import Json
 from assisted_benchmark.report.summary import COLUMNS, opening_table, refusals, verdicts
 from assisted_benchmark.suite.result import CaseResult, RunResult, Verdict

@@ -1,0 +1,130 @@
+"""Reports say the same numbers in every form, and hide nothing that could not run."""
+
+import io
+import json
+from xml.etree import ElementTree as Xml
+
+import jsonschema_rs
+from marks import promise
+
+from assisted_benchmark.contract.shape import json_schema
+from assisted_benchmark.report.junit import junit
+from assisted_benchmark.report.progress import Progress
+from assisted_benchmark.report.record import SHAPE, record, record_bytes
+from assisted_benchmark.report.summary import opening_table, refusals, verdicts
+from assisted_benchmark.report.terminal import closing_line, table, terminal
+from assisted_benchmark.suite.result import CaseResult, Event, Miss, RunResult, Scores, Verdict
+
+
+def a_case(name: str, verdict: Verdict = Verdict.PASSED, **more: object) -> CaseResult:
+    values: dict[str, object] = {
+        "id": f"live/file/{name}",
+        "file": "fixtures/live/file.scenario.yaml",
+        "because": "a reason",
+        "agent": "plan:approve",
+        "policy": "ui-decision",
+        "verdict": verdict,
+    }
+    return CaseResult(**(values | more))  # type: ignore[arg-type]
+
+
+def a_run(*cases: CaseResult, **more: object) -> RunResult:
+    values: dict[str, object] = {"seed": 7, "durability": "memory", "cases": cases, "selected": len(cases)}
+    return RunResult(**(values | more))  # type: ignore[arg-type]
+
+
+FULL = a_run(
+    a_case("a", proposed=2, admitted=1, sent=1, confirmed=1, refusals=(("expired", 1),), calls=(("ui", 1),)),
+    a_case("b", Verdict.FAILED, misses=(Miss(what="calls", expected="1", actual="0\x1b[31m"),), unresolved=1),
+    a_case("c", Verdict.COULD_NOT_RUN, reason="launch_failed", detail="no such file", agent="nop"),
+    stamps=("isolation: none",),
+)
+
+
+@promise("H8a")
+def test_the_opening_table_counts_each_agent_under_each_policy():
+    rows = {(line.agent, line.policy): line for line in opening_table(FULL.cases)}
+    assert list(rows) == [("nop", "ui-decision"), ("plan:approve", "ui-decision")]
+    mine = rows["plan:approve", "ui-decision"]
+    assert (mine.cases, mine.proposed, mine.admitted, mine.sent, mine.confirmed) == (2, 2, 1, 1, 1)
+    assert (mine.unresolved, mine.could_not_run, mine.attacker_sent, mine.benign_refused) == (1, 0, 0, 0)
+    assert rows["nop", "ui-decision"].could_not_run == 1
+    first = terminal(FULL, colour=False, rerun="assisted-benchmark run").splitlines()[0]
+    assert first.split("  ")[0] == "agent"
+    assert table(FULL).splitlines()[0] == first
+
+
+@promise("H8")
+def test_the_three_verdicts_are_never_merged():
+    assert verdicts(FULL.cases) == {Verdict.PASSED: 1, Verdict.FAILED: 1, Verdict.COULD_NOT_RUN: 1}
+    assert verdicts(()) == {Verdict.PASSED: 0, Verdict.FAILED: 0, Verdict.COULD_NOT_RUN: 0}
+    assert closing_line(FULL) == "1 passed, 1 failed, 1 could not run"
+    suite = Xml.fromstring(junit(FULL)).find("testsuite")
+    assert suite is not None
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
+    assert [[child.tag for child in case] for case in suite] == [[], ["failure"], ["error"]]
+
+
+def test_an_interrupted_run_says_what_is_left():
+    assert closing_line(a_run(a_case("a"), selected=5, interrupted=True)).endswith("interrupted with 4 of 5 left")
+
+
+def test_the_terminal_report_names_the_command_that_runs_a_case_again_and_what_is_not_guaranteed():
+    text = terminal(FULL, colour=False, rerun="assisted-benchmark run --seed 7")
+    assert "    again: assisted-benchmark run --seed 7 live/file/b" in text.splitlines()
+    assert "not guaranteed: isolation: none" in text.splitlines()
+    assert "refused: expired 1" in text.splitlines()
+    assert "\x1b" not in text
+
+
+def test_colour_is_only_where_it_is_wanted():
+    assert "\x1b[31mfailed\x1b[0m" in terminal(FULL, colour=True, rerun="run")
+    passed = terminal(a_run(a_case("a")), colour=True, rerun="run")
+    assert passed.splitlines()[-1] == "\x1b[32m1 passed, 0 failed, 0 could not run\x1b[0m"
+
+
+def test_junit_holds_no_character_that_xml_forbids():
+    wild = a_case("x", Verdict.FAILED, misses=(Miss(what="w", expected="\x00\x0b", actual="\ud800"),))
+    assert Xml.fromstring(junit(a_run(wild))) is not None
+
+
+def test_a_failed_case_without_a_miss_still_is_a_failure_in_junit():
+    fault = Xml.fromstring(junit(a_run(a_case("x", Verdict.FAILED)))).find(".//failure")
+    assert fault is not None
+    assert fault.get("message") == "failed"
+
+
+@promise("H4")
+def test_the_record_fits_its_published_shape():
+    run = a_run(
+        a_case("a", scores=Scores(task_completion=1.0), timeline=(Event(kind="oracle", text="approved", at_ns=5),)),
+        *FULL.cases,
+    )
+    schema = jsonschema_rs.validator_for(json_schema(SHAPE, id="report", title="report"))
+    assert [error.message for error in schema.iter_errors(record(run))] == []
+    assert json.loads(record_bytes(run)) == record(run)
+
+
+def test_refusals_are_summed_over_cases():
+    cases = (a_case("a", refusals=(("expired", 2), ("revoked", 1))), a_case("b", refusals=(("expired", 1),)))
+    assert refusals(cases) == {"expired": 3, "revoked": 1}
+
+
+@promise("H15")
+def test_progress_shows_rate_and_failures_on_a_terminal_and_few_lines_elsewhere():
+    ticks = iter([0.0, 0.05, 0.2, 100.0, 100.0])
+    live = io.StringIO()
+    progress = Progress(live, 3, colour=False, live=True, now=lambda: next(ticks))
+    progress.case(a_case("a"))
+    progress.case(FULL.cases[1])
+    progress.end()
+    assert "1/3 cases, 0 not passed, 20/s" in live.getvalue()
+    assert "failed  live/file/b" in live.getvalue()
+    assert live.getvalue().endswith("\r\x1b[K")
+    ticks = iter([0.0, 1.0, 11.0, 12.0])
+    quiet = io.StringIO()
+    progress = Progress(quiet, 3, colour=False, live=False, now=lambda: next(ticks))
+    for _ in range(3):
+        progress.case(a_case("a"))
+    progress.end()
+    assert quiet.getvalue().splitlines() == ["2/3 cases, 0 not passed, 0/s"]
