@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from assisted_benchmark.kernel.canonical import Json
+from assisted_benchmark.kernel.strict_json import Json
 
 
 class Event(NamedTuple):
@@ -22,19 +22,16 @@ class Event(NamedTuple):
 
 
 class Model(Protocol):
-    """A workload's rules. It has state but no clock, file, process or chance."""
+    """A workload's rules. It has state but no clock, file, process or chance.
+
+    `events` is all that happened, in order: the oracle's view, not the agent's.
+    """
+
+    events: list[Event]
 
     @property
-    def name(self) -> str:
-        """What the server calls itself; a label, never an identity."""
-
-    @property
-    def version(self) -> str:
-        """The version that the server gives of itself; a label too."""
-
-    @property
-    def events(self) -> list[Event]:
-        """All that happened, in order; the oracle's view, not the agent's."""
+    def server_info(self) -> Json:
+        """What the server says of itself; a label, never an identity."""
 
     def tools(self) -> list[Json]:
         """The raw tool definitions, as the wire carries them."""
