@@ -6,7 +6,7 @@ Pure: `scenario_document` reads the YAML, `expand` makes the cases, `case` runs 
 from __future__ import annotations
 
 from enum import StrEnum, unique
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from attrs import frozen
 
@@ -14,6 +14,9 @@ from assisted_benchmark.kernel.canonical import Canonical
 from assisted_benchmark.kernel.clock import SECOND
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.suite.faults import Fault
+
+# No argument at all.
+NOTHING: Final = Canonical(b"{}")
 
 
 @unique
@@ -53,22 +56,6 @@ class RunSpec:
     start_ns: int = 1_900_000_000 * SECOND
 
 
-@frozen(kw_only=True)
-class Call:
-    """A call as an agent may write it; None takes what the plan has at this place."""
-
-    server: str | None = None
-    tool: str | None = None
-    arguments: Canonical | None = None
-
-
-@frozen
-class Choose:
-    """The plan's call at this place; at a choice, this candidate."""
-
-    candidate: str = ""
-
-
 @frozen
 class Raw:
     """Exactly these bytes."""
@@ -77,31 +64,35 @@ class Raw:
 
 
 @frozen(kw_only=True)
-class Change:
-    """The plan's call with some arguments set and some left out, perhaps at another server or tool."""
+class Planned:
+    """A call of the plan, perhaps changed.
 
+    `step` counts from 1; 0 is the place where the agent is. `candidate` empty takes the agent's own
+    choice. `change` sets arguments and `leave_out` leaves some out; None keeps the planned server or tool.
+    """
+
+    step: int = 0
     candidate: str = ""
     server: str | None = None
     tool: str | None = None
-    change: Canonical = Canonical(b"{}")
+    change: Canonical = NOTHING
     leave_out: tuple[str, ...] = ()
 
 
-Move: TypeAlias = Call | Choose | Raw | Change
+Move: TypeAlias = Raw | Planned
 
 
 @frozen(kw_only=True)
 class Turn:
-    """One proposal of an agent and what the author says must come of it.
+    """One proposal of an agent and what its author says must come of it: `admitted`, a reason, or (empty) nothing.
 
-    `expected` is `admitted`, a Reason's value, or empty where nothing is said. `step` is the plan step
-    that it is tried at (its calls before it are played first). `grant` and `group` name others than the run's.
+    `grant` and `group` name others than the run's own.
     """
 
     move: Move
-    step: int = -1
     expected: str = ""
     grant: str = ""
+    group: str = ""
 
 
 @frozen(kw_only=True)
@@ -145,14 +136,13 @@ class Override:
 
 @frozen(kw_only=True)
 class Proposal:
-    """One proposal tried in place of the agent's own: at the choice, or at the step numbered `at` (from 1).
+    """One proposal tried in place of the agent's own, at the choice or (`at`, from 1) at another step.
 
-    `after` names a candidate that is dispatched first; `refused` None says that it must be admitted.
+    `after` names a candidate that is dispatched first.
     """
 
     id: str
-    move: Move
-    refused: Reason | None
+    turn: Turn
     because: str = ""
     at: int = 0
     after: str = ""

@@ -57,7 +57,7 @@ def read_keys(path: Path) -> KeyRing:
     except OSError as error:
         raise InputError(Reason.UNREADABLE, f"the key file `{path}` cannot be read: {error.strerror}") from error
     if status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
-        raise InputError(Reason.UNREADABLE, f"the key file `{path}` is open to others; `chmod 600` it, or make a new key")
+        raise InputError(Reason.UNREADABLE, f"the key file `{path}` is not its owner's alone; make a new one")
     try:
         value = orjson.loads(data)
         key_id, secret = value["id"], value["master"]

@@ -1,0 +1,207 @@
+"""The YAML edge of scenarios: `*.scenario.yaml` and `*.candidates.yaml` become frozen values here."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from assisted_benchmark.contract.shape import check, duration_ns
+from assisted_benchmark.contract.strict_yaml import Document, Path
+from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes
+from assisted_benchmark.kernel.clock import SECOND
+from assisted_benchmark.kernel.errors import DocumentError, Problem
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.suite.faults import USUAL, At, Fault, Kind
+from assisted_benchmark.suite.scenario import (
+    AgentSpec,
+    Candidates,
+    Expect,
+    Override,
+    Plan,
+    Planned,
+    Proposal,
+    Raw,
+    Reveal,
+    RunSpec,
+    Sanity,
+    Scenario,
+    Script,
+    Servers,
+    Turn,
+)
+from assisted_benchmark.suite.scenario_shape import ADMITTED, CANDIDATES_SHAPE, CHANGES, SCENARIO_SHAPE
+
+
+def scenario_from(document: Document) -> Scenario:
+    """The scenario that a document holds.
+
+    Raises:
+        DocumentError: with every fault, in file order.
+    """
+    check(SCENARIO_SHAPE, document)
+    value = document.value
+    problems = _Problems(document)
+    if "cases" in value and "matrix" in value:
+        problems.add(("matrix",), "`cases` and `matrix` exclude each other", "keep one of them")
+    run, expect = value.get("run", {}), value.get("expect", {})
+
+    def override(row: Json, path: Path) -> Override:
+        return Override(
+            run=_run({**run, **row["run"]}) if "run" in row else None,
+            agent=_agent(row["agent"], (*path, "agent"), problems) if "agent" in row else None,
+            faults=_faults(row["faults"]) if "faults" in row else None,
+            expect=_expect({**expect, **row["expect"]}) if "expect" in row else None,
+        )
+
+    scenario = Scenario(
+        id=value["id"],
+        file=document.file,
+        because=value.get("because", ""),
+        policy=value["policy"],
+        agent=_agent(value["agent"], ("agent",), problems),
+        run=_run(run),
+        servers=Servers(value.get("servers", Servers.IN_PROCESS)),
+        reveal=Reveal(value.get("reveal", Reveal.COARSE)),
+        tags=tuple(value.get("tags", ())),
+        faults=_faults(value.get("faults", [])),
+        expect=_expect(expect),
+        proposals=_proposals(value.get("proposals", {}), problems),
+        cases=tuple((name, override(row, ("cases", name))) for name, row in value.get("cases", {}).items()),
+        matrix=tuple(
+            tuple((name, override(row, ("matrix", index, name))) for name, row in axis.items())
+            for index, axis in enumerate(value.get("matrix", []))
+        ),
+    )
+    problems.stop()
+    return scenario
+
+
+def candidates_from(document: Document) -> Candidates:
+    """The task that a candidates file declares.
+
+    Raises:
+        DocumentError: with every fault, in file order.
+    """
+    check(CANDIDATES_SHAPE, document)
+    value = document.value
+    problems = _Problems(document)
+    name = document.file.rpartition("/")[2].removesuffix(".candidates.yaml")
+    candidates = Candidates(
+        id=value.get("id", name),
+        file=document.file,
+        because=value.get("because", ""),
+        policy=value["policy"],
+        task=value["task"],
+        seed=value.get("seed", 0),
+        tags=tuple(value.get("tags", ())),
+        candidates=tuple((name, Canonical.of(arguments)) for name, arguments in value["candidates"].items()),
+        proposals=_proposals(value.get("proposals", {}), problems),
+    )
+    problems.stop()
+    return candidates
+
+
+class _Problems:
+    """The faults that a shape cannot see."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._found: list[Problem] = []
+
+    def add(self, path: Path, detail: str, hint: str) -> None:
+        self._found.append(self._document.problem(Reason.WRONG_VALUE, path, detail, hint))
+
+    def stop(self) -> None:
+        if self._found:
+            raise DocumentError(sorted(self._found, key=lambda each: (each.line, each.column)))
+
+
+def _run(value: Json) -> RunSpec:
+    fields = {key: value[key] for key in ("task", "seed", "run", "vm", "session", "host") if key in value}
+    if "clock" in value:
+        fields["start_ns"] = int(datetime.fromisoformat(value["clock"]).timestamp()) * SECOND
+    return RunSpec(**fields)
+
+
+def _agent(value: Json, path: Path, problems: _Problems) -> AgentSpec:
+    if type(value) is str:
+        return Plan() if value == "plan" else Sanity(value)
+    if "plan" in value:
+        return Plan(choose=value["plan"])
+    return Script(
+        turns=tuple(_turn(turn, (*path, "script", index), problems) for index, turn in enumerate(value["script"]))
+    )
+
+
+def _turn(value: Json, path: Path, problems: _Problems) -> Turn:
+    if "refused" in value and "admitted" in value:
+        problems.add((*path, "refused"), "`refused` and `admitted` exclude each other", "keep one of them")
+    if value.get("admitted") is False:
+        problems.add((*path, "admitted"), "`admitted: false` does not say why", "write `refused:` and the reason")
+    move: Raw | Planned
+    if "call" in value:
+        move = Raw(canonical_bytes(value["call"]))
+    elif "propose" in value:
+        raw = value["propose"]
+        move = Raw(raw.encode() if type(raw) is str else canonical_bytes(raw))
+    else:
+        move = Planned(
+            step=value.get("step", 0),
+            candidate=value.get("choose", ""),
+            server=value.get("server"),
+            tool=value.get("tool"),
+            change=Canonical.of(value.get("change", {})),
+            leave_out=tuple(value.get("leave_out", ())),
+        )
+    return Turn(
+        move=move,
+        expected=value.get("refused", ADMITTED if "admitted" in value else ""),
+        grant=value.get("grant", ""),
+        group=value.get("group", ""),
+    )
+
+
+def _proposals(value: Json, problems: _Problems) -> tuple[Proposal, ...]:
+    found = []
+    for name, row in value.items():
+        path = ("proposals", name)
+        if "refused" not in row and "admitted" not in row:
+            problems.add(path, f"the proposal `{name}` says neither `refused` nor `admitted`", "add `refused: REASON`")
+        if "propose" in row and row.keys() & CHANGES.keys():
+            problems.add((*path, "propose"), "`propose` is the whole proposal", "leave out what changes a planned call")
+        found.append(
+            Proposal(
+                id=name,
+                turn=_turn(row, path, problems),
+                because=row.get("because", ""),
+                at=row.get("at", 0),
+                after=row.get("after", ""),
+                faults=_faults(row["faults"]) if "faults" in row else None,
+            )
+        )
+    return tuple(found)
+
+
+def _faults(value: Json) -> tuple[Fault, ...]:
+    return tuple(_fault(each) for each in value)
+
+
+def _fault(value: Json) -> Fault:
+    kind = next(kind for kind in Kind if kind.value in value)
+    detail = value[kind.value]
+    return Fault(
+        kind=kind,
+        value=duration_ns(detail) if kind in (Kind.ADVANCE, Kind.SET_BACK) else detail,
+        at=At(value.get("at", USUAL.get(kind, At.PROPOSE))),
+        turn=value.get("turn", 0),
+    )
+
+
+def _expect(value: Json) -> Expect:
+    return Expect(
+        decisions=tuple(value["decisions"]) if "decisions" in value else None,
+        refused=Reason(value["refused"]) if "refused" in value else None,
+        calls=tuple(sorted(value["calls"].items())) if "calls" in value else None,
+        ends=value.get("ends"),
+        oracle=value.get("oracle"),
+        scores=tuple(sorted(value.get("scores", {}).items())),
+    )

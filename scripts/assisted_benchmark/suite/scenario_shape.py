@@ -1,0 +1,209 @@
+"""What scenario and candidates files may hold: the shapes behind the loader and the published JSON Schemas."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from assisted_benchmark.contract.shape import (
+    DURATION,
+    NAME,
+    AnyJson,
+    ByKey,
+    ByKind,
+    Flag,
+    Integer,
+    ListOf,
+    MapOf,
+    Number,
+    Record,
+    Shape,
+    Text,
+    Word,
+    may,
+    must,
+)
+from assisted_benchmark.kernel.reasons import LIVE_ORDER
+from assisted_benchmark.live_policy.states import State
+from assisted_benchmark.suite.faults import USUAL, At, Edits, Kind
+from assisted_benchmark.suite.scenario import Reveal, Sanity, Servers
+from assisted_benchmark.workloads.faults import FaultKind
+
+SCENARIO: Final = "assisted-benchmark/scenario@1"
+CANDIDATES: Final = "assisted-benchmark/candidates@1"
+ADMITTED: Final = "admitted"
+
+_REASON: Final = Word(tuple(reason.value for reason in LIVE_ORDER))
+_DECISION: Final = Word((ADMITTED, *_REASON.words))
+_STEP: Final = Integer(1, 1000)
+_LINE: Final = Text(r"[^\n]+", "one line of text", 300)
+_INSTANT: Final = Text(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "an instant such as `2030-01-31T12:00:00Z`", 20)
+
+_RUN: Final = Record(
+    {
+        "task": may(NAME, "the task of this run; policies refer to it as {from: run.task}"),
+        "seed": may(Integer(0), "what the workload makes its scene from"),
+        "run": may(NAME, "the run's id; else it is made from the case's"),
+        "vm": may(NAME, "the VM that the grant is for"),
+        "session": may(NAME, "the session (principal) that the grant is for"),
+        "host": may(NAME, "a name for the machine, from which its identity is made"),
+        "clock": may(_INSTANT, "the wall clock at the start"),
+    },
+    "a run",
+)
+
+_SERVER_FAULT: Final = Record(
+    {
+        "id": must(NAME, "the server's id in the contract"),
+        "does": must(Word(tuple(FaultKind)), "what it does wrong"),
+        "tool": may(NAME, "only at calls of this tool"),
+        "nth": may(_STEP, "only at the n-th such call"),
+    },
+    "a server fault",
+)
+_SETTING: Final = Record(
+    {key: may(NAME, f"the {key} that the harness's session is of") for key in ("run", "vm", "host", "session")},
+    "a setting",
+)
+_FAULT_VALUES: Final[dict[Kind, tuple[Shape, str]]] = {
+    Kind.ADVANCE: (DURATION, "both clocks go on"),
+    Kind.SET_BACK: (DURATION, "the wall clock is set back"),
+    Kind.REBOOT: (NAME, "the host starts again under this boot id"),
+    Kind.SERVER: (_SERVER_FAULT, "a server misbehaves"),
+    Kind.SUBSTITUTE: (NAME, "another program stands where this server was"),
+    Kind.CRASH: (Word(("broker",)), "the broker dies and is opened again on the same ledger"),
+    Kind.CANCEL: (Word(("run",)), "the run is aborted"),
+    Kind.RACE: (NAME, "another selection of this candidate comes first"),
+    Kind.REVOKE: (Word(("grant",)), "the operator revokes the grant"),
+    Kind.TEARDOWN: (Word(("run",)), "the run is torn down"),
+    Kind.RECONCILE: (Word(("operator", "agent")), "who records what came of the unresolved call"),
+    Kind.SETTING: (_SETTING, "the proposal comes under another binding"),
+    Kind.GRANT: (Word(tuple(Edits)), "the grant is edited before it is opened"),
+    Kind.POLICY: (Word(("changed",)), "the policy is changed after it was pinned"),
+    Kind.CONTRACT: (Word(("changed",)), "the contract is changed after it was pinned"),
+    Kind.STORE: (Word(("unavailable",)), "the ledger cannot be reached"),
+}
+_FAULT: Final = ByKey(
+    {
+        kind.value: Record(
+            {
+                kind.value: must(shape, doc),
+                "at": may(Word(tuple(At)), f"the moment; usually `{USUAL.get(kind, At.PROPOSE)}`"),
+                "turn": may(_STEP, "at which of the agent's proposals, from 1; usually the last"),
+            },
+            f"a fault `{kind.value}`",
+        )
+        for kind, (shape, doc) in _FAULT_VALUES.items()
+    }
+)
+_FAULTS: Final = ListOf(_FAULT, most=20)
+
+_ARGUMENTS: Final = MapOf(AnyJson(), key=Text(what="an argument's name", limit=200))
+CHANGES: Final = {
+    "choose": may(NAME, "this candidate in place of the agent's own"),
+    "change": may(_ARGUMENTS, "arguments to set"),
+    "leave_out": may(ListOf(Text(what="an argument's name", limit=200), 1), "arguments to leave out"),
+    "server": may(Text(what="a server's name", limit=300), "another server"),
+    "tool": may(Text(what="a tool's name", limit=300), "another tool"),
+}
+_OUTCOME: Final = {
+    "refused": may(_REASON, "the reason it must be refused for"),
+    "admitted": may(Flag(), "true: it must be admitted"),
+    "grant": may(NAME, "another grant's id than the run's"),
+    "group": may(NAME, "another group than the step's"),
+}
+_CALL: Final = Record(
+    {
+        "server": must(Text(what="a server's name", limit=300), "the server"),
+        "tool": must(Text(what="a tool's name", limit=300), "the tool"),
+        "arguments": must(AnyJson(), "the arguments"),
+    },
+    "a call",
+)
+_ANYTHING: Final = AnyJson()
+_TURN: Final = ByKey(
+    {
+        "call": Record({"call": must(_CALL, "a whole call"), **_OUTCOME}, "a turn"),
+        "propose": Record({"propose": must(_ANYTHING, "raw text, or a JSON value"), **_OUTCOME}, "a turn"),
+        "step": Record({"step": must(_STEP, "the plan's step, from 1"), **CHANGES, **_OUTCOME}, "a turn"),
+    }
+)
+_AGENT: Final = ByKind(
+    (
+        Word(("plan", *(sanity.value for sanity in Sanity))),
+        ByKey(
+            {
+                "plan": Record({"plan": must(NAME, "the candidate it chooses")}, "an agent"),
+                "script": Record({"script": must(ListOf(_TURN, most=1000), "what it proposes, in order")}, "an agent"),
+            }
+        ),
+    )
+)
+_PROPOSAL: Final = Record(
+    {
+        "because": may(_LINE, "why this case exists"),
+        "propose": may(_ANYTHING, "raw text, or a JSON value, in place of the agent's call"),
+        "at": may(_STEP, "the step it is tried at, from 1; usually the choice"),
+        "after": may(NAME, "a candidate that is dispatched first"),
+        "faults": may(_FAULTS, "faults of this case, in place of the scenario's"),
+        **CHANGES,
+        **_OUTCOME,
+    },
+    "a proposal",
+)
+_PROPOSALS: Final = MapOf(_PROPOSAL)
+_SCORES: Final = ("state_grounding", "action_correctness", "task_completion")
+_EXPECT: Final = Record(
+    {
+        "decisions": may(ListOf(_DECISION), "what came of each proposal, in order"),
+        "refused": may(_REASON, "the reason the last proposal is refused for; it causes no send"),
+        "calls": may(MapOf(Integer(0)), "how many calls reached each server; the others none"),
+        "ends": may(Word(tuple(State)), "the state of the plan's last group"),
+        "oracle": may(NAME, "the state that the oracle saw"),
+        "scores": may(Record({key: may(Number(0, 1), "the score") for key in _SCORES}, "scores"), "the three scores"),
+    },
+    "an expectation",
+)
+_OVERRIDE: Final = Record(
+    {
+        "run": may(_RUN, "keys of the run that differ"),
+        "agent": may(_AGENT, "another agent"),
+        "faults": may(_FAULTS, "other faults"),
+        "expect": may(_EXPECT, "keys of the expectation that differ"),
+    },
+    "a case",
+)
+_TAGS: Final = ListOf(NAME)
+
+SCENARIO_SHAPE: Final = Record(
+    {
+        "schema": must(Word((SCENARIO,)), "the kind of file"),
+        "id": must(NAME, "the scenario's id: its cases are live/<id>/<case>"),
+        "because": may(_LINE, "why this scenario exists, in one line"),
+        "policy": must(NAME, "the policy's id; it is found in contracts/"),
+        "agent": must(_AGENT, "who proposes"),
+        "run": may(_RUN, "the run that the grant is bound to"),
+        "servers": may(Word(tuple(Servers)), "where the servers live"),
+        "reveal": may(Word(tuple(Reveal)), "what a refused agent hears"),
+        "tags": may(_TAGS, "words to select by"),
+        "faults": may(_FAULTS, "what goes wrong"),
+        "expect": may(_EXPECT, "what it must come to"),
+        "proposals": may(_PROPOSALS, "one case each, tried in place of the agent's own call"),
+        "cases": may(MapOf(_OVERRIDE, least=1), "a table: one case a row"),
+        "matrix": may(ListOf(MapOf(_OVERRIDE, least=1), 1, 6), "one case for each combination of the axes"),
+    },
+    "a scenario",
+)
+CANDIDATES_SHAPE: Final = Record(
+    {
+        "schema": must(Word((CANDIDATES,)), "the kind of file"),
+        "id": may(NAME, "the file's id; usually its name"),
+        "because": may(_LINE, "why this task exists, in one line"),
+        "policy": must(NAME, "the policy whose choice group is filled"),
+        "task": must(NAME, "the task"),
+        "seed": may(Integer(0), "what the workload makes its scene from"),
+        "tags": may(_TAGS, "words to select by"),
+        "candidates": must(MapOf(_ARGUMENTS, least=1), "the group's candidates and their arguments"),
+        "proposals": may(_PROPOSALS, "further cases, tried at the choice"),
+    },
+    "a candidates file",
+)
