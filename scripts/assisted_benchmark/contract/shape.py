@@ -278,10 +278,11 @@ def may(shape: Shape, doc: str) -> Field:
 
 @frozen
 class Record:
-    """A mapping with known keys and no others; `what` names it in messages."""
+    """A mapping with known keys and, unless it is `open`, no others; `what` names it in messages."""
 
     fields: Mapping[str, Field]
     what: str = "a mapping"
+    open: bool = False
     kinds: tuple[type, ...] = field(default=(dict,), init=False)
     _required: tuple[str, ...] = field(
         default=Factory(lambda self: tuple(k for k, f in self.fields.items() if f.required), takes_self=True),
@@ -298,7 +299,7 @@ class Record:
             known = fields.get(key)
             if known is not None:
                 known.shape.look(item, (*path, key), faults)
-            else:
+            elif not self.open:
                 hint = did_you_mean(key, fields) or f"known keys: {', '.join(fields)}"
                 detail = f"the key `{shown(key, 60)}` is not known in {self.what}"
                 faults.append(Fault(Reason.UNKNOWN_KEY, (*path, key), detail, hint, at_key=True))
@@ -310,7 +311,7 @@ class Record:
     def schema(self) -> Json:
         schema: dict[str, Json] = {
             "type": "object",
-            "additionalProperties": False,
+            "additionalProperties": self.open,
             "properties": {key: {"description": each.doc, **each.shape.schema()} for key, each in self.fields.items()},
         }
         if self._required:
