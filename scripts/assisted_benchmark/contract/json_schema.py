@@ -170,12 +170,13 @@ class _Closing:
 
     def _target(self, reference: Json, seen: set[int]) -> bool:
         """`_declares` of what a reference names; a target that a plain walk does not find counts as yes."""
-        at: Json = self._top
         fragment = unquote(str(reference)).removeprefix("#")
+        if fragment and not fragment.startswith("/"):
+            return True
+        at: Json = self._top
         for step in fragment.split("/")[1:]:
             at = at.get(step.replace("~1", "/").replace("~0", "~")) if type(at) is dict else None
-        found = fragment in ("", "/") or fragment.startswith("/")
-        return self._declares(at, seen) if found and at is not None else True
+        return at is None or self._declares(at, seen)
 
 
 def _compile(schema: Json) -> Any:

@@ -34,7 +34,7 @@ from yaml.events import (
 )
 
 from assisted_benchmark.contract.plain_scalar import DoubtError, known_value, plain_value, why_doubtful
-from assisted_benchmark.kernel.canonical import MAX_DEPTH, MIB, Json
+from assisted_benchmark.kernel.canonical import MAX_DEPTH, MAX_NODES, MIB, Json
 from assisted_benchmark.kernel.errors import DocumentError, Problem
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import shown
@@ -92,13 +92,15 @@ def load(data: bytes, file: str, max_bytes: int = MIB) -> Document:
         detail = f"the file has {len(data)} bytes where {max_bytes} are allowed"
         raise DocumentError([Problem(Reason.TOO_LARGE, detail, file, hint="split it into several files")])
     try:
-        return Document(_read_fast(data), file, data)
+        value = _read_fast(data)
     except (DoubtError, yaml.YAMLError, UnicodeDecodeError):
         reader = _CarefulReader(data, file)
         value = reader.read()
         if reader.problems:
             raise DocumentError(sorted(reader.problems, key=lambda each: (each.line, each.column))) from None
-        return Document(value, file, data)
+    if len(data) > 2 * MAX_NODES and _nodes(value) > MAX_NODES:  # each value but the first takes two bytes
+        raise DocumentError([Problem(Reason.TOO_LARGE, f"more than {MAX_NODES} values", file)])
+    return Document(value, file, data)
 
 
 def _read_fast(data: bytes) -> Json:
@@ -292,6 +294,19 @@ class _CarefulReader:
 
     def _add(self, reason: Reason, mark: Any, detail: str, hint: str) -> None:
         self.problems.append(Problem(reason, detail, self._file, mark.line + 1, mark.column + 1, hint))
+
+
+def _nodes(top: Json) -> int:
+    count = 0
+    waiting = [top]
+    while waiting:
+        value = waiting.pop()
+        count += 1
+        if type(value) is dict:
+            waiting.extend(value.values())
+        elif type(value) is list:
+            waiting.extend(value)
+    return count
 
 
 def _nearest(places: dict[Path, Place], path: Path) -> Place:

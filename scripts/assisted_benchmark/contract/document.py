@@ -1,0 +1,313 @@
+"""Contract files, read into the frozen model: strict YAML, one shape for both schemas, then what spans places.
+
+A tool's raw wire object stands in the contract itself (`definition`), or, for the long list of
+a real server, in a JSON file beside it (`tools_from`), as the server sent it. Either way the
+contract says of each tool what a call of it does, and no tool goes unsaid.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from assisted_benchmark.contract.files import name_below, read
+from assisted_benchmark.contract.json_schema import check_schema
+from assisted_benchmark.contract.model import (
+    LEGACY,
+    SERVER_SET,
+    Contract,
+    Effect,
+    Launch,
+    Recheck,
+    Server,
+    Tool,
+    tools_digest,
+)
+from assisted_benchmark.contract.shape import (
+    DIGEST,
+    NAME,
+    AnyJson,
+    ByKey,
+    Flag,
+    ListOf,
+    MapOf,
+    Record,
+    Text,
+    Word,
+    check,
+    may,
+    must,
+)
+from assisted_benchmark.contract.strict_yaml import Document, load
+from assisted_benchmark.contract.strict_yaml import Path as Place
+from assisted_benchmark.kernel.canonical import MIB, Canonical, Json, parse
+from assisted_benchmark.kernel.digest import Digest
+from assisted_benchmark.kernel.errors import CanonicalError, DocumentError, InputError, Problem
+from assisted_benchmark.kernel.names import check_name
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.text import did_you_mean, shown
+
+MAX_TOOL_LIST: Final = 32 * MIB
+
+_PLACEHOLDERS: Final = ("python", "contract", "package")
+_PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
+_KEY: Final = Text(r"(?s:.+)", "a name", 256)  # names are judged with a reason of their own, below
+
+_LAUNCH: Final = Record(
+    {
+        "argv": must(
+            ListOf(Text(), least=1),
+            "The program and its arguments. {python} is the interpreter that runs the harness, {contract} this "
+            "file's folder, {package} the folder that holds the harness package.",
+        ),
+        "env": may(
+            MapOf(Text(), Text(r"[A-Za-z_][A-Za-z0-9_]*", "the name of an environment variable", 256)),
+            "The whole environment of the server: nothing is inherited.",
+        ),
+        "cwd": may(Text(), "The working directory; without it, a fresh one that nobody shares."),
+        "packages": may(
+            MapOf(Text(what="a version", limit=128)),
+            "Distributions and versions whose installed files the server imports.",
+        ),
+        "files": may(MapOf(DIGEST, Text(r"(?s:.+)", "a path", 4096)), "Paths and digests of files that it runs."),
+        "artifacts": may(
+            Word(("unpinned",)), "Says that what the server will import is not all pinned; the report repeats it."
+        ),
+        "control": may(Flag(), "Ask a test workload for the channel that only the harness and its oracle read."),
+    },
+    "a launch template",
+)
+_TOOL: Final = Record(
+    {
+        "effect": must(
+            Word(tuple(each.value for each in Effect)),
+            "What a call does: observe reads, act changes, plan_only answers with text for people, external "
+            "reaches beyond the run. The server's own annotations never change it.",
+        ),
+        "sensitive": may(
+            ListOf(Text(r"(?:/(?:[^~/]|~[01])*)+", "a JSON pointer such as `/pin`", 256)),
+            "JSON pointers into the arguments whose values no receipt, log or report may hold.",
+        ),
+        "definition": may(
+            Record(
+                {
+                    "name": must(Text(), "The tool's name, equal to the key above."),
+                    "inputSchema": must(AnyJson(), "JSON Schema of the arguments, 2020-12 unless it says another."),
+                    "outputSchema": may(AnyJson(), "JSON Schema of the structured result."),
+                },
+                "a tool definition",
+                open=True,
+            ),
+            "The tool's raw object, as the server lists it; every key counts.",
+        ),
+    },
+    "a tool",
+)
+_SERVER_FIELDS: Final = {
+    "launch": must(_LAUNCH, "How the server is started: what it is, whatever it says of itself."),
+    "recheck": may(
+        Word(tuple(each.value for each in Recheck)),
+        "When the live tool list is compared with this pin, beyond connecting: always (before each call), or "
+        "on_change (the default; after list_changed or a restart). A choice group compares in any case.",
+    ),
+    "capabilities": may(
+        Record({}, "client capabilities", open=True),
+        "Client capabilities declared while pinning; some servers list other tools for other clients.",
+    ),
+    "tools_from": may(
+        Text(r"[^/\x00][^\x00]*", "a relative path", 1024),
+        "A JSON file, relative to this one, with the raw tool list; the tools below then need no definition.",
+    ),
+    "tools_digest": may(DIGEST, "The digest that the raw tool list must have."),
+    "tools": must(MapOf(_TOOL, _KEY), "Every tool the server lists, by name."),
+}
+CONTRACT_SHAPE: Final = ByKey(
+    {
+        "servers": Record(
+            {
+                "schema": must(Word((SERVER_SET,)), "The kind and version of this file."),
+                "id": must(NAME, "The contract's name."),
+                "servers": must(
+                    MapOf(Record(_SERVER_FIELDS, "a server"), _KEY, least=1), "The servers, each under its id."
+                ),
+            },
+            "a contract",
+        ),
+        "server": Record(
+            {
+                "schema": must(Word((LEGACY,)), "The kind and version of this file."),
+                "id": must(NAME, "The contract's name."),
+                "server": must(
+                    Record({"id": must(Text(), "The server's id."), **_SERVER_FIELDS}, "a server"),
+                    "The one server; such a contract allows no choice group.",
+                ),
+            },
+            "a single-server contract",
+        ),
+    }
+)
+
+
+def load_contract(path: Path, root: Path) -> Contract:
+    """Read one `*.contract.yaml` below `root`.
+
+    Raises:
+        DocumentError: with every fault of the first stage that has any: bytes, YAML, shape, meaning.
+    """
+    document = load(read(path, root), name_below(path, root))
+    check(CONTRACT_SHAPE, document)
+    return _Reading(document, path.parent, root).contract()
+
+
+class _Reading:
+    """One contract file on its way into the model; gathers what is wrong with its meaning."""
+
+    def __init__(self, document: Document, folder: Path, root: Path) -> None:
+        self._document = document
+        self._folder = folder
+        self._root = root
+        self._problems: list[Problem] = []
+
+    def contract(self) -> Contract:
+        value = self._document.value
+        if "servers" in value:
+            servers = [self._server(name, spec, ("servers", name)) for name, spec in value["servers"].items()]
+        else:
+            servers = [self._server(value["server"]["id"], value["server"], ("server",))]
+        if self._problems:
+            raise DocumentError(sorted(self._problems, key=lambda each: (each.file, each.line, each.column)))
+        # By id: the order of a mapping's keys is style, and a digest is over the value.
+        return Contract(
+            schema=value["schema"], id=value["id"], servers=tuple(sorted(servers, key=lambda each: each.id))
+        )
+
+    def _server(self, server_id: str, spec: Json, place: Place) -> Server:
+        self._check_name(server_id, "server's id", place if place[0] == "servers" else (*place, "id"))
+        tools = self._tools(spec, place)
+        pinned = spec.get("tools_digest")
+        if pinned is not None and (actual := tools_digest([each.definition.value for each in tools])) != pinned:
+            hint = f"the list's digest is {actual}; look at what changed before you pin it"
+            self._wrong(Reason.PIN_MISMATCH, (*place, "tools_digest"), "not the digest of this tool list", hint)
+        return Server(
+            id=server_id,
+            launch=self._launch(spec["launch"], (*place, "launch")),
+            tools=tools,
+            recheck=Recheck(spec.get("recheck", Recheck.ON_CHANGE)),
+            capabilities=Canonical.of(spec.get("capabilities", {})),
+        )
+
+    def _launch(self, spec: Json, place: Place) -> Launch:
+        env = spec.get("env", {})
+        for index, text in enumerate(spec["argv"]):
+            self._check_placeholders(text, (*place, "argv", index))
+        for name, text in env.items():
+            self._check_placeholders(text, (*place, "env", name))
+        if "cwd" in spec:
+            self._check_placeholders(spec["cwd"], (*place, "cwd"))
+        if not spec["argv"][0].startswith(("/", "{")):
+            detail = f"the program `{shown(spec['argv'][0], 60)}` is looked up in a search path"
+            self._wrong(Reason.WRONG_VALUE, (*place, "argv", 0), detail, "write its absolute path, or {python}")
+        return Launch(
+            argv=tuple(spec["argv"]),
+            env=tuple(sorted(env.items())),
+            cwd=spec.get("cwd"),
+            packages=tuple(sorted(spec.get("packages", {}).items())),
+            files=tuple((name, Digest(digest)) for name, digest in sorted(spec.get("files", {}).items())),
+            unpinned="artifacts" in spec,
+            control=spec.get("control", False),
+        )
+
+    def _tools(self, spec: Json, place: Place) -> tuple[Tool, ...]:
+        listed = self._listed(spec["tools_from"], (*place, "tools_from")) if "tools_from" in spec else None
+        tools = []
+        for name, entry in spec["tools"].items():
+            at = (*place, "tools", name)
+            self._check_name(name, "tool's name", at)
+            definition = self._definition(name, entry, listed, at)
+            if definition is not None:
+                sensitive = tuple(sorted(entry.get("sensitive", ())))
+                tools.append(Tool(effect=Effect(entry["effect"]), definition=definition, sensitive=sensitive))
+        for name in (listed or {}).keys() - spec["tools"].keys():
+            detail = f"the tool `{shown(name, 60)}` is listed and its effect is not declared"
+            self._wrong(Reason.MISSING_KEY, (*place, "tools"), detail, "declare the effect of every tool")
+        return tuple(sorted(tools, key=lambda tool: tool.name))
+
+    def _definition(self, name: str, entry: Json, listed: dict[str, Json] | None, at: Place) -> Canonical | None:
+        raw = entry.get("definition")
+        if listed is None and raw is None:
+            detail = f"the tool `{shown(name, 60)}` has no definition"
+            self._wrong(Reason.MISSING_KEY, at, detail, "write its raw object, or name a file in tools_from")
+        elif listed is not None and raw is not None:
+            detail = f"the tool `{shown(name, 60)}` is defined here and in tools_from"
+            self._wrong(Reason.WRONG_VALUE, (*at, "definition"), detail, "keep one of the two")
+            raw = None
+        elif listed is not None:
+            raw = listed.get(name)
+            if raw is None:
+                detail = f"the tool `{shown(name, 60)}` is not in the list of tools_from"
+                self._wrong(Reason.UNKNOWN_REFERENCE, at, detail, did_you_mean(name, listed), at_key=True)
+        if raw is None:
+            return None
+        under: Place = at if listed is not None else (*at, "definition")
+        if raw["name"] != name:
+            detail = f"the definition's name `{shown(raw['name'], 60)}` is not its key `{shown(name, 60)}`"
+            self._wrong(Reason.WRONG_VALUE, (*under, "name"), detail, "both are the tool's exact name")
+        for key in ("inputSchema", "outputSchema"):
+            if key in raw:
+                self._check_schema(key, raw[key], (*under, key))
+        return Canonical.of(raw)
+
+    def _check_schema(self, key: str, schema: Json, place: Place) -> None:
+        if type(schema) is not dict or (key == "inputSchema" and schema.get("type") != "object"):
+            self._wrong(Reason.WRONG_VALUE, place, f"`{key}` must be a schema of an object", "say `type: object`")
+            return
+        try:
+            check_schema(schema)
+        except InputError as error:
+            hint = "write what it refers to under $defs" if error.reason is Reason.UNRESOLVABLE_REF else ""
+            self._wrong(error.reason, place, f"`{key}`: {error.detail}", hint)
+
+    def _listed(self, relative: str, place: Place) -> dict[str, Json]:
+        """The raw tools of another file by name; empty, with the problem noted, where there are none."""
+        path = self._folder / relative
+        file = name_below(path, self._root)
+        try:
+            data = read(path, self._root, MAX_TOOL_LIST)
+            raw_tools = parse(data, MAX_TOOL_LIST)
+        except DocumentError as error:
+            first = error.problems[0]
+            self._wrong(first.reason, place, f"`{shown(relative, 100)}`: {first.detail}", first.hint)
+            return {}
+        except CanonicalError as error:
+            line = data.count(b"\n", 0, error.offset) + 1 if error.offset >= 0 else 0
+            column = error.offset - data.rfind(b"\n", 0, error.offset) if line else 0
+            self._problems.append(Problem(error.reason, error.detail, file, line, column))
+            return {}
+        listed: dict[str, Json] = {}
+        for index, raw in enumerate(raw_tools if type(raw_tools) is list else [None]):
+            if type(raw) is not dict or type(raw.get("name")) is not str or "inputSchema" not in raw:
+                detail = f"entry {index} is no tool: an object with `name` and `inputSchema`"
+                hint = "the file holds a JSON array of tools, as tools/list answers"
+                self._problems.append(Problem(Reason.WRONG_VALUE, detail, file, hint=hint))
+            elif raw["name"] in listed:
+                detail = f"the tool `{shown(raw['name'], 60)}` is listed twice"
+                self._problems.append(Problem(Reason.DUPLICATE_TOOL, detail, file, hint="a name is one tool's"))
+            else:
+                listed[raw["name"]] = raw
+        return listed
+
+    def _check_placeholders(self, text: str, place: Place) -> None:
+        for found in _PLACEHOLDER.finditer(text):
+            if found[1] not in _PLACEHOLDERS:
+                hint = f"known are {', '.join(f'{{{each}}}' for each in _PLACEHOLDERS)}"
+                self._wrong(Reason.UNKNOWN_REFERENCE, place, f"`{found[0]}` is no placeholder", hint)
+
+    def _check_name(self, name: str, what: str, place: Place) -> None:
+        try:
+            check_name(name, what)
+        except InputError as error:
+            self._wrong(error.reason, place, error.detail, at_key=True)
+
+    def _wrong(self, reason: Reason, place: Place, detail: str, hint: str = "", *, at_key: bool = False) -> None:
+        self._problems.append(self._document.problem(reason, place, detail, hint, at_key=at_key))

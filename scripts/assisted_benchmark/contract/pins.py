@@ -1,0 +1,60 @@
+"""`contracts/pins.yaml`: the digest that each contract and policy must have, for the runner to trust it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from attrs import frozen
+
+from assisted_benchmark.contract.files import name_below, read
+from assisted_benchmark.contract.plain_scalar import DoubtError, known_value
+from assisted_benchmark.contract.shape import DIGEST, MapOf, Record, Word, check, may, must
+from assisted_benchmark.contract.strict_yaml import load
+from assisted_benchmark.kernel.digest import Digest
+
+PINS: Final = "assisted-benchmark/pins@1"
+PINS_SHAPE: Final = Record(
+    {
+        "schema": must(Word((PINS,)), "The kind and version of this file."),
+        "contracts": may(MapOf(DIGEST), "Contract ids and the digests of what they pin."),
+        "policies": may(MapOf(DIGEST), "Policy ids and their digests."),
+    },
+    "the pins",
+)
+
+
+@frozen
+class Pins:
+    """The pinned digests, by id. What is not here is not trusted."""
+
+    contracts: dict[str, Digest]
+    policies: dict[str, Digest]
+
+
+def load_pins(path: Path, root: Path) -> Pins:
+    """Read the pins.
+
+    Raises:
+        DocumentError: with every fault, in file order.
+    """
+    document = load(read(path, root), name_below(path, root))
+    check(PINS_SHAPE, document)
+    return Pins(document.value.get("contracts", {}), document.value.get("policies", {}))
+
+
+def pins_text(pins: Pins) -> str:
+    """The file that `load_pins` reads back as these pins."""
+    lines = ["# yaml-language-server: $schema=../schemas/pins.schema.json", f"schema: {PINS}"]
+    for kind, digests in (("contracts", pins.contracts), ("policies", pins.policies)):
+        if digests:
+            lines += [f"{kind}:", *(f"  {_key(name)}: {digest}" for name, digest in sorted(digests.items()))]
+    return "\n".join(lines) + "\n"
+
+
+def _key(name: str) -> str:
+    """The name, quoted where YAML could read it as something else."""
+    try:
+        return name if known_value(name) == name else f'"{name}"'
+    except DoubtError:
+        return f'"{name}"'
