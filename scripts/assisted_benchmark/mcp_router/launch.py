@@ -1,0 +1,244 @@
+"""A contract's launch template, resolved on this machine: exactly what will run, and a digest of it.
+
+The digest covers the argument list, the names and values of the environment, the working directory's policy,
+the links that argv[0] goes through, and the digests of every file of the closure. It is of this machine: a
+grant seals it, a contract cannot.
+
+The closure is the executable; the declared files; the files of the declared packages, with what the
+interpreter runs by itself at its start; and every program that the argument list or the environment names by
+its absolute path. It is open, and refused unless the contract says `unpinned`, when a `{python}` server
+declares neither packages nor files, or a declared package needs one that is not declared.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from attrs import frozen
+
+from assisted_benchmark.contract.model import Launch
+from assisted_benchmark.kernel.canonical import canonical_bytes
+from assisted_benchmark.kernel.digest import Digest, digest_of
+from assisted_benchmark.kernel.errors import ServerError
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.mcp_router.identity import (
+    Artifact,
+    Artifacts,
+    normal_name,
+    package_folder,
+    startup_files,
+    unchanged,
+)
+
+PYTHON: Final = "{python}"
+
+_PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
+_MAX_LINKS: Final = 40
+
+
+@frozen(kw_only=True, slots=False)
+class Resolved:
+    """A launch as it is on this machine.
+
+    `executable` is what argv[0] leads to, by way of `links`. `copied` are the declared files: the server gets
+    private copies of exactly the bytes that were hashed. `watched` is the rest of the closure. `found` are the
+    names that a `{python}` would find before the declared ones: its startup files, and where PYTHONPATH leads.
+    """
+
+    argv: tuple[str, ...]
+    env: tuple[tuple[str, str], ...]
+    cwd: str | None
+    links: tuple[str, ...]
+    executable: Artifact
+    copied: tuple[Artifact, ...]
+    watched: tuple[Artifact, ...]
+    found: tuple[str, ...]
+    python: bool
+    control: bool
+
+    @cached_property
+    def digest(self) -> Digest:
+        """The launch half of a server's identity."""
+        return digest_of(
+            "launch@1",
+            canonical_bytes(
+                {
+                    "argv": list(self.argv),
+                    "env": dict(self.env),
+                    "cwd": self.cwd,
+                    "links": list(self.links),
+                    "files": {each.path: each.digest for each in (self.executable, *self.copied, *self.watched)},
+                    "found": list(self.found),
+                    "control": self.control,
+                }
+            ),
+        )
+
+    def changed(self) -> tuple[str, ...]:
+        """What is no longer as it was when this was resolved; empty if nothing is."""
+        paths = [each.path for each in (self.executable, *self.copied, *self.watched) if not unchanged(each)]
+        if _links(self.argv[0]) != self.links:
+            paths.append(self.argv[0])
+        if self.python:
+            paths += set(self.found) ^ set(_findable(self.env))
+        return tuple(sorted(set(paths)))
+
+
+def resolve(launch: Launch, folder: Path, artifacts: Artifacts) -> Resolved:
+    """Fill in a launch template for this machine; `folder` is the contract file's.
+
+    Raises:
+        ServerError: launch_failed if it cannot be started as it stands, artifact_drift if a file or a
+            package is not the one that was pinned.
+    """
+    places = {"python": sys.executable, "contract": str(folder.absolute()), "package": package_folder()}
+    argv = tuple(_filled(each, places) for each in launch.argv)
+    env = tuple(sorted((name, _filled(value, places)) for name, value in launch.env))
+    cwd = None if launch.cwd is None else _filled(launch.cwd, places)
+    _check_texts(argv, env)
+    if not os.path.isabs(argv[0]):
+        raise ServerError(
+            Reason.LAUNCH_FAILED, f"the program `{argv[0]}` is not named by its absolute path; write it out or {PYTHON}"
+        )
+    if cwd is not None and not os.path.isabs(cwd):
+        raise ServerError(Reason.LAUNCH_FAILED, f"the folder `{cwd}` is not absolute; begin it with {{contract}}/")
+    python = launch.argv[0] == PYTHON
+    links = _links(argv[0])
+    executable = artifacts.file(links[-1])
+    if not os.access(executable.path, os.X_OK):
+        raise ServerError(Reason.LAUNCH_FAILED, f"`{executable.path}` may not be executed; set its execute bit")
+    with open(executable.path, "rb") as file:
+        if file.read(2) == b"#!":
+            raise ServerError(
+                Reason.LAUNCH_FAILED, f"`{executable.path}` is a script; name its interpreter first, and it as a file"
+            )
+    copied = tuple(_pinned(_filled(path, places), digest, artifacts) for path, digest in launch.files)
+    if not launch.unpinned:
+        _require_closed(launch, python, artifacts)
+    watched = _packaged(launch, python, artifacts)
+    declared = {each.path for each in copied}
+    for path in _programs((*argv[1:], *(value for _, value in env))):
+        if path not in declared:
+            watched[path] = artifacts.file(path)
+    if python:
+        watched.update((path, artifacts.file(path)) for path in startup_files())
+    return Resolved(
+        argv=argv,
+        env=env,
+        cwd=cwd,
+        links=links,
+        executable=executable,
+        copied=copied,
+        watched=tuple(watched[path] for path in sorted(watched)),
+        found=_findable(env) if python else (),
+        python=python,
+        control=launch.control,
+    )
+
+
+def stamps(launch: Launch) -> tuple[str, ...]:
+    """What a report must repeat about this launch."""
+    return ("artifacts: unpinned",) if launch.unpinned else ()
+
+
+def _filled(text: str, places: dict[str, str]) -> str:
+    def place(match: re.Match[str]) -> str:
+        if match[1] not in places:
+            known = ", ".join(f"{{{name}}}" for name in places)
+            raise ServerError(Reason.LAUNCH_FAILED, f"`{match[0]}` in `{text}` is no placeholder; known are {known}")
+        return places[match[1]]
+
+    return _PLACEHOLDER.sub(place, text)
+
+
+def _check_texts(argv: tuple[str, ...], env: tuple[tuple[str, str], ...]) -> None:
+    texts = [*argv, *(part for pair in env for part in pair)]
+    if any("\0" in text for text in texts) or any(not name or "=" in name for name, _ in env):
+        raise ServerError(Reason.LAUNCH_FAILED, "an argument or variable has a NUL character, or a name is no name")
+
+
+def _links(path: str) -> tuple[str, ...]:
+    """The path, what each link in its last place leads to, and the real file at the end."""
+    steps = [path]
+    try:
+        while os.path.islink(steps[-1]):
+            steps.append(os.path.join(os.path.dirname(steps[-1]), os.readlink(steps[-1])))
+            if len(steps) > _MAX_LINKS:
+                raise ServerError(Reason.LAUNCH_FAILED, f"the links from `{path}` do not end")
+        real = os.path.realpath(path, strict=True)
+    except OSError as error:
+        raise ServerError(Reason.LAUNCH_FAILED, f"`{path}` leads nowhere: {error.strerror}") from error
+    return (*steps, real) if real != steps[-1] else tuple(steps)
+
+
+def _pinned(path: str, digest: Digest, artifacts: Artifacts) -> Artifact:
+    found = artifacts.file(path)
+    if found.digest != digest:
+        raise ServerError(Reason.ARTIFACT_DRIFT, f"`{path}` is {found.digest} and pinned as {digest}")
+    return found
+
+
+def _packaged(launch: Launch, python: bool, artifacts: Artifacts) -> dict[str, Artifact]:
+    """The files of the declared packages, each as it was installed."""
+    if launch.packages and not python:
+        raise ServerError(
+            Reason.LAUNCH_FAILED, f"`packages` are those of {PYTHON}, which does not run here; list files instead"
+        )
+    files: dict[str, Artifact] = {}
+    for name, version in launch.packages:
+        package = artifacts.package(name)
+        if package.version != version:
+            raise ServerError(
+                Reason.ARTIFACT_DRIFT, f"the package `{name}` is {package.version} here and pinned as {version}"
+            )
+        for path, noted in package.files:
+            files[path] = artifacts.file(path)
+            if noted is not None and files[path].digest != noted:
+                raise ServerError(Reason.ARTIFACT_DRIFT, f"`{path}` was edited after `{name}` was installed")
+    return files
+
+
+def _require_closed(launch: Launch, python: bool, artifacts: Artifacts) -> None:
+    if python and not launch.packages and not launch.files:
+        raise ServerError(
+            Reason.LAUNCH_FAILED,
+            "nothing pins what the interpreter runs; list `packages` or `files`, or say `unpinned`",
+        )
+    declared = {normal_name(name) for name, _ in launch.packages}
+    missing = sorted({need for name, _ in launch.packages for need in artifacts.package(name).needs} - declared)
+    if missing:
+        raise ServerError(
+            Reason.LAUNCH_FAILED, f"the packages need `{'`, `'.join(missing)}` as well; list them, or say `unpinned`"
+        )
+
+
+def _programs(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the texts that are absolute paths of executable files."""
+    found = []
+    for text in texts:
+        if text.startswith("/"):
+            try:
+                mode = os.stat(text).st_mode
+            except OSError:
+                continue
+            if stat.S_ISREG(mode) and mode & 0o111:
+                found.append(text)
+    return tuple(found)
+
+
+def _findable(env: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """What the interpreter would find first: its startup files, and what lies where PYTHONPATH leads."""
+    found = list(startup_files())
+    for folder in filter(None, dict(env).get("PYTHONPATH", "").split(os.pathsep)):
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            names = []
+        found += (os.path.join(folder, name) for name in sorted(names) if name[0] != "." and name != "__pycache__")
+    return tuple(found)
