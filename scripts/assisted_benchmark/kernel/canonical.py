@@ -17,6 +17,8 @@ a character beyond U+FFFF, so such keys leave the subset.
 
 As RFC 8785 has one number type, `1` and `1.0` have the same bytes. A parsed value still
 tells them apart (int, float), which is how a schema's `integer` insists on its spelling.
+Whatever is written here can be read here: the doubles that RFC 8785 would spell as an
+integer beyond 2^53-1 are refused as one.
 """
 
 from __future__ import annotations
@@ -46,12 +48,10 @@ def parse(raw: bytes, max_bytes: int = MIB) -> Json:
         CanonicalError: too_large, malformed_unicode, malformed_call, duplicate_key,
             unsafe_integer, non_finite_number or too_deep.
     """
-    if len(raw) > max_bytes:
-        raise CanonicalError(Reason.TOO_LARGE, f"{len(raw)} bytes where {max_bytes} are allowed")
-    if b"\\" not in raw:
+    if len(raw) <= max_bytes and b"\\" not in raw:
         try:
             value = orjson.loads(raw)
-        except ValueError:
+        except orjson.JSONDecodeError:
             return parse_strictly(raw, max_bytes)
         if _strings_in_subset(value) * 2 == raw.count(b'"'):
             return value
@@ -64,11 +64,10 @@ def canonical_bytes(value: Json) -> bytes:
     Raises:
         CanonicalError: the value is no JSON value, or is one that `parse` refuses.
     """
-    strings = _strings_in_subset(value)
-    if strings != _OUTSIDE:
+    if _strings_in_subset(value) != _OUTSIDE:
         try:
             written = orjson.dumps(value, option=_SORTED)
-        except (orjson.JSONEncodeError, UnicodeEncodeError) as error:  # a lone surrogate
+        except orjson.JSONEncodeError as error:
             raise CanonicalError(Reason.MALFORMED_UNICODE, "a string has a lone surrogate") from error
         if b"\\u0000" not in written:
             return written
@@ -94,16 +93,15 @@ class Canonical:
 
 
 def _strings_in_subset(top: Json) -> int:
-    """How many strings the value holds, keys included; _OUTSIDE if it leaves the subset or a bound.
+    """How many strings the value holds, keys included; _OUTSIDE if it leaves the subset or comes near a bound.
 
-    Goes level by level, so that depth costs nothing extra.
+    Goes level by level: measured faster than recursion, and a list that holds itself ends at a bound.
     """
     strings = 0
     nodes = 1
-    depth = 0
+    depth = 0  # how many arrays and objects are around the values of this level
     level = [top]
     while level:
-        depth += 1
         below: list[Json] = []
         for value in level:
             kind = type(value)
@@ -114,16 +112,22 @@ def _strings_in_subset(top: Json) -> int:
                     if type(key) is not str or not (key.isascii() or max(key) <= "\uffff"):
                         return _OUTSIDE
                 strings += len(value)
+                nodes += len(value)
+                if nodes > MAX_NODES:
+                    return _OUTSIDE
                 below.extend(value.values())
             elif kind is list:
+                nodes += len(value)
+                if nodes > MAX_NODES:
+                    return _OUTSIDE
                 below.extend(value)
             elif kind is int:
                 if not -SAFE_INTEGER <= value <= SAFE_INTEGER:
                     return _OUTSIDE
             elif value is not None and kind is not bool:
                 return _OUTSIDE
-        nodes += len(below)
-        if nodes > MAX_NODES or (below and depth >= MAX_DEPTH):
+        depth += 1
+        if below and depth == MAX_DEPTH:
             return _OUTSIDE
         level = below
     return strings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 from typing import Protocol
 
@@ -26,8 +27,7 @@ class SeededChance:
 
     def __init__(self, seed: str) -> None:
         self._seed = hashlib.sha256(seed.encode()).digest()
-        self._count = 0
+        self._count = itertools.count(1)  # its next() is atomic, so that no two threads get the same token
 
     def token(self, size: int) -> bytes:
-        self._count += 1
-        return hashlib.shake_128(self._seed + self._count.to_bytes(8, "big")).digest(size)
+        return hashlib.shake_128(self._seed + next(self._count).to_bytes(8, "big")).digest(size)

@@ -71,6 +71,9 @@ class DocumentError(InputError):
         first = self.problems[0]
         super().__init__(first.reason, first.detail)
 
+    def __reduce__(self) -> tuple[type[DocumentError], tuple[tuple[Problem, ...]]]:
+        return type(self), (self.problems,)  # the arguments differ from the root's, which pickling would use
+
     def __str__(self) -> str:
         return "\n".join(str(problem) for problem in self.problems)
 
@@ -91,8 +94,11 @@ class ServerError(HarnessError):
     """A server could not be started, observed or understood."""
 
 
-class Interrupted(HarnessError):
+class Interrupted(HarnessError):  # noqa: N818 - not an error, a person said stop
     """The run was interrupted; what was done is recorded."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(Reason.COULD_NOT_RUN, detail)
+
+    def __reduce__(self) -> tuple[type[Interrupted], tuple[str]]:
+        return type(self), (self.detail,)

@@ -21,6 +21,9 @@ MAX_DIGITS: Final = 400
 SAFE_INTEGER: Final = 2**53 - 1
 MIB: Final = 1 << 20
 
+# From here on RFC 8785 spells a double with an exponent; from 2^53 up to here, as an integer that none may read.
+_EXPONENT_FROM: Final = 1e21
+
 
 def parse_strictly(raw: bytes, max_bytes: int = MIB) -> Json:
     """Admit one JSON document from raw bytes, or refuse it; as `canonical.parse`, only slower.
@@ -62,22 +65,44 @@ def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 def _integer(text: str) -> int:
     # Digits are counted first: int() of a long text is slow, and refused by Python itself past 4,300.
-    if len(text) > 17 or not -SAFE_INTEGER <= (value := int(text)) <= SAFE_INTEGER:
-        raise CanonicalError(Reason.UNSAFE_INTEGER, f"the integer {text:.40} lies beyond 2^53-1")
+    _count_digits(text)
+    if len(text) > 17:
+        raise _unsafe()
+    value = int(text)
+    _check_integer(value)
     return value
 
 
 def _number(text: str) -> float:
-    if len(text) > MAX_DIGITS:
-        raise CanonicalError(Reason.TOO_LARGE, f"a number of {len(text)} characters where {MAX_DIGITS} are allowed")
+    _count_digits(text)
     value = float(text)
-    if not math.isfinite(value):
-        raise CanonicalError(Reason.NON_FINITE_NUMBER, f"the number {text:.40} overflows")
+    _check_float(value)
     return value
+
+
+def _count_digits(text: str) -> None:
+    if len(text) > MAX_DIGITS and sum(map(str.isdigit, text)) > MAX_DIGITS:
+        raise CanonicalError(Reason.TOO_LARGE, f"a number has more than {MAX_DIGITS} digits")
 
 
 def _constant(text: str) -> Json:
     raise CanonicalError(Reason.NON_FINITE_NUMBER, f"{text} is not a JSON number")
+
+
+def _check_integer(value: int) -> None:
+    if not -SAFE_INTEGER <= value <= SAFE_INTEGER:
+        raise _unsafe()
+
+
+def _check_float(value: float) -> None:
+    if not math.isfinite(value):
+        raise CanonicalError(Reason.NON_FINITE_NUMBER, "a number is NaN, infinite or overflows")
+    if SAFE_INTEGER < abs(value) < _EXPONENT_FROM:
+        raise _unsafe()
+
+
+def _unsafe() -> CanonicalError:
+    return CanonicalError(Reason.UNSAFE_INTEGER, "an integer lies beyond 2^53-1")
 
 
 _DECODER: Final = json.JSONDecoder(
@@ -86,39 +111,45 @@ _DECODER: Final = json.JSONDecoder(
 
 
 def check(top: Json) -> None:
-    """Hold every rule that the decoder does not: depth, nodes, kinds, ranges, clean strings."""
+    """Hold every rule that the decoder does not: depth, nodes, kinds, ranges, clean strings.
+
+    Raises:
+        CanonicalError: of a value that `parse_strictly` gives, or would refuse.
+    """
     nodes = 1
-    depth = 0
+    depth = 0  # how many arrays and objects are around the values of this level
     level = [top]
     while level:
-        depth += 1
-        if depth > MAX_DEPTH:
-            raise CanonicalError(Reason.TOO_DEEP, f"nested more than {MAX_DEPTH} levels deep")
         below: list[Json] = []
         for value in level:
             kind = type(value)
-            if kind is str:
-                _check_string(value)
-            elif kind is dict:
-                for key in value:
-                    if type(key) is not str:
-                        raise CanonicalError(Reason.MALFORMED_CALL, f"the key {key!r:.80} is not a string")
-                    _check_string(key)
-                below.extend(value.values())
-            elif kind is list:
+            if kind is dict or kind is list:
+                if depth == MAX_DEPTH:
+                    raise CanonicalError(Reason.TOO_DEEP, f"nested more than {MAX_DEPTH} levels deep")
+                nodes += len(value)
+                if nodes > MAX_NODES:
+                    raise CanonicalError(Reason.TOO_LARGE, f"more than {MAX_NODES} values")
+                if kind is dict:
+                    _check_keys(value)
+                    value = value.values()
                 below.extend(value)
+            elif kind is str:
+                _check_string(value)
             elif kind is int:
-                if not -SAFE_INTEGER <= value <= SAFE_INTEGER:
-                    raise CanonicalError(Reason.UNSAFE_INTEGER, "an integer lies beyond 2^53-1")
+                _check_integer(value)
             elif kind is float:
-                if not math.isfinite(value):
-                    raise CanonicalError(Reason.NON_FINITE_NUMBER, "a number is NaN or infinite")
+                _check_float(value)
             elif value is not None and kind is not bool:
                 raise CanonicalError(Reason.MALFORMED_CALL, f"{kind.__name__} is no JSON type")
-        nodes += len(below)
-        if nodes > MAX_NODES:
-            raise CanonicalError(Reason.TOO_LARGE, f"more than {MAX_NODES} values")
+        depth += 1
         level = below
+
+
+def _check_keys(value: dict[Json, Json]) -> None:
+    for key in value:
+        if type(key) is not str:
+            raise CanonicalError(Reason.MALFORMED_CALL, f"the key {key!r:.80} is not a string")
+        _check_string(key)
 
 
 def _check_string(text: str) -> None:

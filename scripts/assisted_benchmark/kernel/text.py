@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import difflib
+import re
 import unicodedata
 from collections.abc import Iterable
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
+# Letters, marks and symbols that draw nothing: Unicode's default ignorables outside those categories, and blanks.
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+
 
 def invisible(char: str) -> bool:
     """Whether a character has no shape of its own: control, format (bidi, zero-width, tag), unassigned."""
-    return unicodedata.category(char) in _HIDDEN or char in "\u00ad\u115f\u1160\u3164\uffa0\u034f"
+    return unicodedata.category(char) in _HIDDEN or _BLANK.match(char) is not None
 
 
 def shown(text: str, limit: int = 200) -> str:
