@@ -68,9 +68,10 @@ _LAUNCH: Final = Record(
         "cwd": may(Text(), "The working directory; without it, a fresh one that nobody shares."),
         "packages": may(
             MapOf(Text(what="a version", limit=128)),
-            "Distributions and versions whose installed files the server imports.",
+            "Distributions and versions whose installed files the server imports; the harness's own code is "
+            "`assisted-benchmark: self`.",
         ),
-        "files": may(MapOf(DIGEST, Text(r"(?s:.+)", "a path", 4096)), "Paths and digests of files that it runs."),
+        "files": may(MapOf(DIGEST, Text(r"(?s:.+)", "a path", 4096)), "Paths and digests of files that it runs or reads."),
         "artifacts": may(
             Word(("unpinned",)), "Says that what the server will import is not all pinned; the report repeats it."
         ),
@@ -203,6 +204,8 @@ class _Reading:
             self._check_placeholders(text, (*place, "argv", index))
         for name, text in env.items():
             self._check_placeholders(text, (*place, "env", name))
+        for file in spec.get("files", ()):
+            self._check_placeholders(file, (*place, "files", file))
         if "cwd" in spec:
             self._check_placeholders(spec["cwd"], (*place, "cwd"))
         if not spec["argv"][0].startswith(("/", "{")):

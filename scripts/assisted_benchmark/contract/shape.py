@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from attrs import Factory, field, frozen
+from attrs import Factory, evolve, field, frozen
 
 from assisted_benchmark.contract.strict_yaml import Document, Path
 from assisted_benchmark.kernel.canonical import SAFE_INTEGER, Json
@@ -96,11 +96,12 @@ def _wrong(value: Json, path: Path, expected: str, hint: str = "") -> Fault:
 
 @frozen
 class Text:
-    """Text, of at most `limit` characters, that `pattern` matches in full; `what` names it in messages."""
+    """Text, of at most `limit` characters, that `pattern` matches in full (else: `reason`); `what` names it in messages."""
 
     pattern: str | None = None
     what: str = "text"
     limit: int = 10_000
+    reason: Reason = Reason.WRONG_VALUE
     kinds: tuple[type, ...] = field(default=(str,), init=False)
     _match: re.Pattern[str] = field(
         default=Factory(lambda self: re.compile(self.pattern or "(?s:.*)"), takes_self=True), init=False, repr=False
@@ -114,7 +115,8 @@ class Text:
             detail = f"expected {self.what} of at most {self.limit} characters, got {len(value)}"
             faults.append(Fault(Reason.WRONG_VALUE, path, detail))
         elif self._match.fullmatch(value) is None:
-            faults.append(_wrong(value, path, self.what, f"it must match {self.pattern}"))
+            fault = _wrong(value, path, self.what, f"it must match {self.pattern}")
+            faults.append(evolve(fault, reason=self.reason))
 
     def schema(self) -> Json:
         schema: dict[str, Json] = {"type": "string", "maxLength": self.limit}
@@ -221,7 +223,7 @@ class ListOf:
 
 
 NAME: Final = Text(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,127}", "a name of ASCII letters, digits and `_ - . /`", 128)
-DIGEST: Final = Text(r"sha256:[0-9a-f]{64}", "a digest, sha256: and 64 lower-case hex digits", 71)
+DIGEST: Final = Text(r"sha256:[0-9a-f]{64}", "a digest, sha256: and 64 lower-case hex digits", 71, Reason.MALFORMED_DIGEST)
 DURATION: Final = Text(_DURATION.pattern, "a duration such as `120s`, `5m` or `250ms`", 16)
 
 
