@@ -25,7 +25,9 @@ class Draft(NamedTuple):
     `kind` is decision, outcome, reconciliation or event. `reason` is a Reason's value, or
     `admitted` / `succeeded` and the like where nothing was refused. `arguments` is a keyed
     digest, `detail` is already redacted; neither holds a value that the agent or a server
-    could have made secret. `id` is the random receipt id that the agent may hear.
+    could have made secret. `id` is the random receipt id that the agent may hear. Where the
+    ledger itself knows the group and its states (every call that names a group), it writes
+    those into the receipt, the group as its key in hex, and not the draft's words.
     """
 
     kind: str

@@ -36,3 +36,17 @@ class TransitionTable:
         """LedgerError(illegal_transition) unless the table has this edge."""
         if (before, after) not in self.edges:
             raise LedgerError(Reason.ILLEGAL_TRANSITION, f"`{self.name}` has no edge {before} -> {after}")
+
+    def require_move(self, before: str, after: str) -> None:
+        """LedgerError(illegal_transition) unless this is an edge that needs no claim."""
+        self.require(before, after)
+        if after == self.claimed:
+            raise LedgerError(Reason.ILLEGAL_TRANSITION, f"only a claim leads to `{after}`")
+
+
+def drawn(table: TransitionTable) -> str:
+    """The table as a Mermaid state diagram, the same for the same table."""
+    lines = ["stateDiagram-v2", f"    [*] --> {table.initial}"]
+    lines += [f"    {before} --> {after}" for before, after in sorted(table.edges)]
+    lines += [f"    {state} --> [*]" for state in sorted(table.terminal)]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,307 @@
+"""The receipt line and its chain: how a line is written, and what `verify` makes of many.
+
+A receipt is one RFC 8785 line. It names its ledger, its run, its place (`seq`, from 1) and the
+digest of the line before it; the first names a digest of the ledger and the run. `before` and
+`state` are stamped by the ledger where it moved a group, and `before` is empty where it did not:
+so the lines of a run, by themselves, say which states its groups went through.
+
+The chain alone shows edits, moves and gaps. The head (how many, and the last one's digest), which
+the ledger keeps under a MAC, shows what a chain alone cannot: a cut-off end, and a chain that was
+computed anew from its first line.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+from attrs import frozen
+
+from assisted_benchmark.kernel.canonical import canonical_bytes
+from assisted_benchmark.kernel.clock import Instant
+from assisted_benchmark.kernel.digest import Digest, digest_of, framed
+from assisted_benchmark.kernel.errors import CanonicalError, InputError
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.ledger.protocol import Draft, Head
+from assisted_benchmark.ledger.states import TransitionTable
+
+SCHEMA: Final = "assisted-benchmark/receipt@1"
+DECISION: Final = "decision"
+OUTCOME: Final = "outcome"
+
+_KIND: Final = "receipt@1"
+_FRAME: Final = framed(_KIND)
+# A line's keys in RFC 8785 order. Every value but `seq` is a string: nanoseconds exceed 2^53.
+_KEYS: Final = (
+    "arguments",
+    "before",
+    "candidate",
+    "detail",
+    "grant",
+    "group",
+    "id",
+    "kind",
+    "ledger",
+    "mono_ns",
+    "prev",
+    "reason",
+    "run",
+    "schema",
+    "seq",
+    "server",
+    "state",
+    "tool",
+    "wall_ns",
+)
+_QUOTES: Final = 4 * len(_KEYS) - 2
+_FIRST_BYTES: Final = b'{"arguments":"'
+
+
+@lru_cache(maxsize=16)
+def _chain_frame(ledger_id: str) -> bytes:
+    return framed("receipt-chain@1", ledger_id.encode())
+
+
+def first_prev(ledger_id: str, run: str) -> Digest:
+    """What the first receipt of a run names as the one before it: `digest_of("receipt-chain@1", ledger, run)`."""
+    name = run.encode()
+    return Digest("sha256:" + sha256(_chain_frame(ledger_id) + len(name).to_bytes(8, "big") + name).hexdigest())
+
+
+def line_digest(line: bytes) -> Digest:
+    """A receipt's digest: `digest_of("receipt@1", line)`, with the frame laid out once."""
+    return Digest("sha256:" + sha256(_FRAME + len(line).to_bytes(8, "big") + line).hexdigest())
+
+
+def write_line(
+    draft: Draft, ledger_id: str, run: str, seq: int, prev: str, group: str, before: str, state: str
+) -> bytes:
+    """The canonical line of one receipt.
+
+    The keys stand in RFC 8785 order here, so `orjson` need not sort; a NUL, which `canonical_bytes`
+    refuses, is left for that function to explain.
+
+    Raises:
+        CanonicalError: a text has a NUL or a lone surrogate.
+    """
+    kind, receipt_id, (wall_ns, mono_ns), reason, grant, _, candidate, server, tool, arguments, _, detail = draft
+    value = {
+        "arguments": arguments,
+        "before": before,
+        "candidate": candidate,
+        "detail": detail,
+        "grant": grant,
+        "group": group,
+        "id": receipt_id,
+        "kind": kind,
+        "ledger": ledger_id,
+        "mono_ns": str(mono_ns),
+        "prev": prev,
+        "reason": reason,
+        "run": run,
+        "schema": SCHEMA,
+        "seq": seq,
+        "server": server,
+        "state": state,
+        "tool": tool,
+        "wall_ns": str(wall_ns),
+    }
+    try:
+        line = orjson.dumps(value)
+    except orjson.JSONEncodeError as error:
+        raise CanonicalError(Reason.MALFORMED_UNICODE, "a receipt's text has a lone surrogate") from error
+    return canonical_bytes(value) if b"\\u0000" in line else line
+
+
+def crash_draft(group: bytes, candidate: str, at: Instant, prev: str) -> Draft:
+    """The receipt of a group that a crash left claimed. Its id follows from its place, so recovery needs no chance."""
+    receipt_id = digest_of("recovery@1", prev.encode(), group)[7:39]
+    detail = "the process ended between the marker and the outcome"
+    return Draft(OUTCOME, receipt_id, at, Reason.OUTCOME_UNKNOWN.value, candidate=candidate, detail=detail)
+
+
+@frozen
+class Finding:
+    """One thing wrong with a chain. `line` counts from 1; `seq` is the receipt's own word, 0 if it has none."""
+
+    reason: Reason
+    line: int
+    seq: int
+    detail: str
+
+
+@frozen
+class Verification:
+    """What verifying came to: how many lines were read, and every finding in order."""
+
+    count: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing at all was found."""
+        return not self.findings
+
+    @property
+    def recoverable(self) -> bool:
+        """Whether nothing was found but a torn last line, which the ledger can write again."""
+        return all(finding.reason is Reason.TORN_TAIL for finding in self.findings)
+
+
+def verify(lines: Iterable[bytes], *, run: str, ledger_id: str, head: Head, table: TransitionTable) -> Verification:
+    """Check a run's receipts against each other, the anchored `head` and the transition table.
+
+    After a finding it goes on from the line it stands at, so that one edit is one finding.
+    """
+    walk = _Walk(run, ledger_id, table)
+    numbered = list(lines)
+    torn = bool(numbered) and _is_torn(numbered[-1])
+    whole = numbered[:-1] if torn else numbered
+    walk.all(whole)
+    if torn:
+        walk.find(Reason.TORN_TAIL, len(numbered), 0, "the last receipt is cut off; export it from the ledger again")
+    walk.end(head, len(whole), torn)
+    return Verification(len(whole), tuple(walk.findings))
+
+
+def export(lines: Iterable[bytes], path: Path) -> int:
+    """Write receipts to a new owner-only file, a line each; how many were written.
+
+    Raises:
+        InputError: the file exists or cannot be written (unreadable).
+    """
+    count = 0
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            for line in lines:
+                file.write(line + b"\n")
+                count += 1
+    except OSError as error:
+        raise InputError(Reason.UNREADABLE, f"receipts cannot be written to {path}: {error.strerror}") from error
+    return count
+
+
+def verify_file(path: Path, *, run: str, ledger_id: str, head: Head, table: TransitionTable) -> Verification:
+    """Verify an exported receipts file.
+
+    Raises:
+        InputError: it cannot be read, or is no regular file (unreadable).
+    """
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise InputError(Reason.UNREADABLE, f"{path} is not a regular file")
+        raw = path.read_bytes()
+    except OSError as error:
+        raise InputError(Reason.UNREADABLE, f"receipts cannot be read from {path}: {error.strerror}") from error
+    lines = raw.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return verify(lines, run=run, ledger_id=ledger_id, head=head, table=table)
+
+
+def _is_torn(line: bytes) -> bool:
+    """Whether a line is the beginning of a receipt and no more: garbage is not torn, it is broken."""
+    if not (line.startswith(_FIRST_BYTES) or _FIRST_BYTES.startswith(line)):
+        return False
+    try:
+        orjson.loads(line)
+    except ValueError:
+        return True
+    return False
+
+
+def _read(line: bytes) -> dict[str, Any] | None:
+    """The receipt that a line is, or None unless it is one in the one canonical spelling.
+
+    With the keys in order, writing the value again gives the same bytes only for a canonical line
+    of strings and one integer. Without a backslash 74 quotes are 19 keys and 18 strings.
+    """
+    try:
+        value = orjson.loads(line)
+    except ValueError:
+        return None
+    if type(value) is not dict or tuple(value) != _KEYS or type(value["seq"]) is not int or orjson.dumps(value) != line:
+        return None
+    if b"\\" in line or line.count(b'"') != _QUOTES:
+        texts = all(type(text) is str and "\x00" not in text for key, text in value.items() if key != "seq")
+        return value if texts else None
+    return value
+
+
+class _Walk:
+    """One pass over a chain: where it stands, the states of the groups so far, and what was found."""
+
+    def __init__(self, run: str, ledger_id: str, table: TransitionTable) -> None:
+        self.findings: list[Finding] = []
+        self._run = run
+        self._ledger = ledger_id
+        self._initial = table.initial
+        # As plain strings: an enumeration's members hash more slowly.
+        self._edges = frozenset((str(before), str(after)) for before, after in table.edges)
+        self._states: dict[str, str] = {}
+        self._seq = 0
+        self._prev: str = first_prev(ledger_id, run)
+
+    def find(self, reason: Reason, line: int, seq: int, detail: str) -> None:
+        self.findings.append(Finding(reason, line, seq, detail))
+
+    def all(self, lines: list[bytes]) -> None:
+        """Walk every line. Where the chain is broken it goes on from the line that it stands at."""
+        run, ledger, states, initial, edges = self._run, self._ledger, self._states, self._initial, self._edges
+        seq, prev = 0, self._prev
+        for number, line in enumerate(lines, 1):
+            value = _read(line)
+            if value is None:
+                seq += 1
+                self.find(Reason.CHAIN_BROKEN, number, 0, "not a receipt in its one canonical spelling")
+            elif value["run"] != run or value["ledger"] != ledger or value["schema"] != SCHEMA:
+                self.find(Reason.RUN_MISMATCH, number, value["seq"], "a receipt of another run, ledger or schema")
+                continue
+            else:
+                seq += 1
+                if value["seq"] != seq or value["prev"] != prev:
+                    self.find(Reason.CHAIN_BROKEN, number, value["seq"], _breach(value["seq"], seq))
+                    seq = value["seq"]
+                elif fault := _contradiction(value, states.get(value["group"], initial), initial, edges):
+                    self.find(Reason.RECEIPT_INCONSISTENT, number, seq, fault)
+                if value["before"]:
+                    states[value["group"]] = value["state"]
+            prev = "sha256:" + sha256(_FRAME + len(line).to_bytes(8, "big") + line).hexdigest()
+        self._seq, self._prev = seq, prev
+
+    def end(self, head: Head, lines: int, torn: bool) -> None:
+        """Compare where the walk ended with the anchored head."""
+        if (self._seq, self._prev) == head:
+            return
+        if lines == 0 and head.length > 0:
+            self.find(Reason.CHAIN_MISSING, 0, 0, f"no receipt where there must be {head.length}")
+        elif self._seq < head.length:
+            missing = head.length - self._seq
+            if not (torn and missing == 1):
+                self.find(Reason.CHAIN_TRUNCATED, lines, self._seq, f"{missing} receipts are missing at the end")
+        else:
+            self.find(Reason.CHAIN_BROKEN, lines, self._seq, "the last receipt is not the one that is anchored")
+
+
+def _breach(seq: int, expected: int) -> str:
+    if seq == expected:
+        return f"receipt {seq - 1} was edited, or this one's link to it"
+    if seq > expected:
+        return f"receipt {seq} stands where {expected} should: receipts are missing or moved"
+    return f"receipt {seq} stands where {expected} should: it was repeated or moved"
+
+
+def _contradiction(value: dict[str, Any], now: str, initial: str, edges: frozenset[tuple[str, str]]) -> str:
+    """What a receipt says that cannot be so after the receipts before it; empty if nothing."""
+    before = value["before"]
+    if not before:
+        return "an outcome of a group that was never claimed" if value["kind"] == OUTCOME and now == initial else ""
+    if before != now:
+        return f"a group left `{before}` while it was `{now}`"
+    return "" if (before, value["state"]) in edges else f"no edge `{before}` -> `{value['state']}`"
