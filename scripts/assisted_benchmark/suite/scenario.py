@@ -5,16 +5,22 @@ Pure: `scenario_document` reads the YAML, `expand` makes the cases, `case` runs 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum, unique
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from attrs import frozen
+from attrs import field, frozen
 
 from assisted_benchmark.kernel.canonical import Canonical
 from assisted_benchmark.kernel.clock import SECOND
+from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.live_policy.policy import Plan
+from assisted_benchmark.suite.agents import CaseAgent
 from assisted_benchmark.suite.faults import Fault
 
+# What is expected of a proposal that must be dispatched; any other word is a reason.
+ADMITTED: Final = "admitted"
 # No argument at all.
 NOTHING: Final = Canonical(b"{}")
 
@@ -73,10 +79,9 @@ class Planned:
 
     step: int = 0
     candidate: str = ""
-    server: str | None = None
-    tool: str | None = None
     change: Canonical = NOTHING
     leave_out: tuple[str, ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
 
 
 Move: TypeAlias = Raw | Planned
@@ -84,32 +89,27 @@ Move: TypeAlias = Raw | Planned
 
 @frozen(kw_only=True)
 class Turn:
-    """One proposal of an agent and what its author says must come of it: `admitted`, a reason, or (empty) nothing.
-
-    `grant` and `group` name others than the run's own.
-    """
+    """One proposal of an agent and what its author says must come of it: `admitted`, a reason, or (empty) nothing."""
 
     move: Move
     expected: str = ""
-    grant: str = ""
-    group: str = ""
 
 
 @frozen(kw_only=True)
-class Plan:
+class Playing:
     """An agent that plays the authorised plan, choosing `choose` at the choice (empty: there is none)."""
 
     choose: str = ""
 
 
 @frozen(kw_only=True)
-class Script:
+class Scripted:
     """An agent that plays these turns whatever it hears."""
 
     turns: tuple[Turn, ...]
 
 
-AgentSpec: TypeAlias = Plan | Script | Sanity
+AgentSpec: TypeAlias = Playing | Scripted | Sanity
 
 
 @frozen(kw_only=True)
@@ -126,12 +126,15 @@ class Expect:
 
 @frozen(kw_only=True)
 class Override:
-    """One row of a table or one value of a matrix axis: what it sets in place of the scenario's own."""
+    """One row of a table or one value of a matrix axis: what it sets in place of the scenario's own.
 
-    run: RunSpec | None = None
+    `run` and `expect` hold the fields of RunSpec and Expect that differ.
+    """
+
+    run: Mapping[str, Any] = field(factory=dict)
     agent: AgentSpec | None = None
     faults: tuple[Fault, ...] | None = None
-    expect: Expect | None = None
+    expect: Mapping[str, Any] = field(factory=dict)
 
 
 @frozen(kw_only=True)
@@ -182,3 +185,32 @@ class Candidates:
     because: str = ""
     tags: tuple[str, ...] = ()
     proposals: tuple[Proposal, ...] = ()
+
+
+@frozen(kw_only=True, slots=False)
+class Case:
+    """One case, ready to run. `id` is broker/file/case and stable.
+
+    `pinned` is the policy's digest as the runner pinned it; `folder` is the contract file's, from which
+    real servers are started; `source` is a digest of the files that the case was made from.
+    """
+
+    id: str
+    file: str
+    because: str
+    tags: tuple[str, ...]
+    plan: Plan
+    pinned: Digest
+    folder: str
+    source: Digest
+    agent: CaseAgent
+    run: RunSpec
+    servers: Servers
+    reveal: Reveal
+    faults: tuple[Fault, ...]
+    expect: Expect
+
+    @property
+    def policy(self) -> str:
+        """The policy's id."""
+        return self.plan.policy.id

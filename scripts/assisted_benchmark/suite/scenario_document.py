@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from assisted_benchmark.contract.shape import check, duration_ns
 from assisted_benchmark.contract.strict_yaml import Document, Path
@@ -12,23 +13,24 @@ from assisted_benchmark.kernel.errors import DocumentError, Problem
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.suite.faults import USUAL, At, Fault, Kind
 from assisted_benchmark.suite.scenario import (
+    ADMITTED,
     AgentSpec,
     Candidates,
     Expect,
     Override,
-    Plan,
     Planned,
+    Playing,
     Proposal,
     Raw,
     Reveal,
     RunSpec,
     Sanity,
     Scenario,
-    Script,
+    Scripted,
     Servers,
     Turn,
 )
-from assisted_benchmark.suite.scenario_shape import ADMITTED, CANDIDATES_SHAPE, CHANGES, SCENARIO_SHAPE
+from assisted_benchmark.suite.scenario_shape import CANDIDATES_SHAPE, CHANGES, SCENARIO_SHAPE
 
 
 def scenario_from(document: Document) -> Scenario:
@@ -42,14 +44,13 @@ def scenario_from(document: Document) -> Scenario:
     problems = _Problems(document)
     if "cases" in value and "matrix" in value:
         problems.add(("matrix",), "`cases` and `matrix` exclude each other", "keep one of them")
-    run, expect = value.get("run", {}), value.get("expect", {})
 
     def override(row: Json, path: Path) -> Override:
         return Override(
-            run=_run({**run, **row["run"]}) if "run" in row else None,
+            run=_run_fields(row.get("run", {})),
             agent=_agent(row["agent"], (*path, "agent"), problems) if "agent" in row else None,
             faults=_faults(row["faults"]) if "faults" in row else None,
-            expect=_expect({**expect, **row["expect"]}) if "expect" in row else None,
+            expect=_expect_fields(row.get("expect", {})),
         )
 
     scenario = Scenario(
@@ -58,12 +59,12 @@ def scenario_from(document: Document) -> Scenario:
         because=value.get("because", ""),
         policy=value["policy"],
         agent=_agent(value["agent"], ("agent",), problems),
-        run=_run(run),
+        run=RunSpec(**_run_fields(value.get("run", {}))),
         servers=Servers(value.get("servers", Servers.IN_PROCESS)),
         reveal=Reveal(value.get("reveal", Reveal.COARSE)),
         tags=tuple(value.get("tags", ())),
         faults=_faults(value.get("faults", [])),
-        expect=_expect(expect),
+        expect=Expect(**_expect_fields(value.get("expect", {}))),
         proposals=_proposals(value.get("proposals", {}), problems),
         cases=tuple((name, override(row, ("cases", name))) for name, row in value.get("cases", {}).items()),
         matrix=tuple(
@@ -115,19 +116,19 @@ class _Problems:
             raise DocumentError(sorted(self._found, key=lambda each: (each.line, each.column)))
 
 
-def _run(value: Json) -> RunSpec:
+def _run_fields(value: Json) -> dict[str, Any]:
     fields = {key: value[key] for key in ("task", "seed", "run", "vm", "session", "host") if key in value}
     if "clock" in value:
         fields["start_ns"] = int(datetime.fromisoformat(value["clock"]).timestamp()) * SECOND
-    return RunSpec(**fields)
+    return fields
 
 
 def _agent(value: Json, path: Path, problems: _Problems) -> AgentSpec:
     if type(value) is str:
-        return Plan() if value == "plan" else Sanity(value)
+        return Playing() if value == "plan" else Sanity(value)
     if "plan" in value:
-        return Plan(choose=value["plan"])
-    return Script(
+        return Playing(choose=value["plan"])
+    return Scripted(
         turns=tuple(_turn(turn, (*path, "script", index), problems) for index, turn in enumerate(value["script"]))
     )
 
@@ -147,17 +148,11 @@ def _turn(value: Json, path: Path, problems: _Problems) -> Turn:
         move = Planned(
             step=value.get("step", 0),
             candidate=value.get("choose", ""),
-            server=value.get("server"),
-            tool=value.get("tool"),
             change=Canonical.of(value.get("change", {})),
             leave_out=tuple(value.get("leave_out", ())),
+            names=tuple((key, value[key]) for key in ("server", "tool", "effect", "grant", "group") if key in value),
         )
-    return Turn(
-        move=move,
-        expected=value.get("refused", ADMITTED if "admitted" in value else ""),
-        grant=value.get("grant", ""),
-        group=value.get("group", ""),
-    )
+    return Turn(move=move, expected=value.get("refused", ADMITTED if "admitted" in value else ""))
 
 
 def _proposals(value: Json, problems: _Problems) -> tuple[Proposal, ...]:
@@ -196,12 +191,13 @@ def _fault(value: Json) -> Fault:
     )
 
 
-def _expect(value: Json) -> Expect:
-    return Expect(
-        decisions=tuple(value["decisions"]) if "decisions" in value else None,
-        refused=Reason(value["refused"]) if "refused" in value else None,
-        calls=tuple(sorted(value["calls"].items())) if "calls" in value else None,
-        ends=value.get("ends"),
-        oracle=value.get("oracle"),
-        scores=tuple(sorted(value.get("scores", {}).items())),
-    )
+def _expect_fields(value: Json) -> dict[str, Any]:
+    fields = {key: value[key] for key in ("ends", "oracle") if key in value}
+    if "decisions" in value:
+        fields["decisions"] = tuple(value["decisions"])
+    if "refused" in value:
+        fields["refused"] = Reason(value["refused"])
+    for key in ("calls", "scores"):
+        if key in value:
+            fields[key] = tuple(sorted(value[key].items()))
+    return fields

@@ -25,12 +25,11 @@ from assisted_benchmark.contract.shape import (
 from assisted_benchmark.kernel.reasons import LIVE_ORDER
 from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.suite.faults import USUAL, At, Edits, Kind
-from assisted_benchmark.suite.scenario import Reveal, Sanity, Servers
+from assisted_benchmark.suite.scenario import ADMITTED, Reveal, Sanity, Servers
 from assisted_benchmark.workloads.faults import FaultKind
 
 SCENARIO: Final = "assisted-benchmark/scenario@1"
 CANDIDATES: Final = "assisted-benchmark/candidates@1"
-ADMITTED: Final = "admitted"
 
 _REASON: Final = Word(tuple(reason.value for reason in LIVE_ORDER))
 _DECISION: Final = Word((ADMITTED, *_REASON.words))
@@ -104,12 +103,13 @@ CHANGES: Final = {
     "leave_out": may(ListOf(Text(what="an argument's name", limit=200), 1), "arguments to leave out"),
     "server": may(Text(what="a server's name", limit=300), "another server"),
     "tool": may(Text(what="a tool's name", limit=300), "another tool"),
+    "effect": may(Text(limit=100), "the effect that the agent names"),
+    "grant": may(Text(limit=100), "the grant that the agent names"),
+    "group": may(Text(limit=100), "the group that the agent names"),
 }
 _OUTCOME: Final = {
     "refused": may(_REASON, "the reason it must be refused for"),
     "admitted": may(Flag(), "true: it must be admitted"),
-    "grant": may(NAME, "another grant's id than the run's"),
-    "group": may(NAME, "another group than the step's"),
 }
 _CALL: Final = Record(
     {
@@ -143,6 +143,7 @@ _PROPOSAL: Final = Record(
         "because": may(_LINE, "why this case exists"),
         "propose": may(_ANYTHING, "raw text, or a JSON value, in place of the agent's call"),
         "at": may(_STEP, "the step it is tried at, from 1; usually the choice"),
+        "step": may(_STEP, "the call of this other step, from 1"),
         "after": may(NAME, "a candidate that is dispatched first"),
         "faults": may(_FAULTS, "faults of this case, in place of the scenario's"),
         **CHANGES,

@@ -1,0 +1,155 @@
+"""Runs many cases, in this process or in several; results come as they are ready.
+
+Each worker has its own bench (ledger, keys, started servers) and its own journal. An ended case
+is in a journal before its result is told, so a killed run loses only what had not ended.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.synchronize import Event
+from typing import Any, Final
+
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.suite.bench import Bench, RunPlan
+from assisted_benchmark.suite.journal import Ended, Journal
+from assisted_benchmark.suite.result import CaseResult, Miss, Verdict
+from assisted_benchmark.suite.scenario import Case, Servers
+from assisted_benchmark.suite.storage import RunDirectory
+
+_CHUNK: Final = 64
+
+
+class Worker:
+    """Runs cases of one process, each as often as the plan says, and journals them."""
+
+    def __init__(self, cases: Sequence[Case], plan: RunPlan, part: int) -> None:
+        self._cases = cases
+        self._plan = plan
+        directory = RunDirectory(plan.directory) if plan.directory is not None else None
+        self._benches = [Bench(plan, part, repetition) for repetition in range(plan.repeat)]
+        self._journal = Journal(directory.journal(part)) if directory is not None else None
+
+    def run(self, index: int) -> CaseResult:
+        """One case to its end."""
+        case = self._cases[index]
+        ended = self._benches[0].run(case)
+        for bench in self._benches[1:]:
+            ended = self._again(ended, bench.run(case))
+        if self._journal is not None:
+            self._journal.write(ended)
+        return ended.result
+
+    def close(self) -> None:
+        """Let go of ledgers, servers and the journal."""
+        for bench in self._benches:
+            bench.close()
+        if self._journal is not None:
+            self._journal.close()
+
+    def _again(self, first: Ended, second: Ended) -> Ended:
+        if not self._plan.expect_identical or first.result.verdict is Verdict.COULD_NOT_RUN:
+            return first
+        if (first.receipts, first.result) == (second.receipts, second.result):
+            return first
+        return first.missing(Miss(what="identical", expected=_digest(first), actual=_digest(second)))
+
+
+def _digest(ended: Ended) -> str:
+    return ended.result.receipts or ended.result.detail
+
+
+def results(cases: Sequence[Case], indices: Sequence[int], plan: RunPlan, first_part: int) -> Iterator[CaseResult]:
+    """The result of every case whose index is given, as they are ready. Closing the iterator stops the workers."""
+    if plan.jobs > 1 and len(indices) > 1:
+        yield from _in_processes(cases, indices, plan, first_part)
+    else:
+        worker = Worker(cases, plan, first_part)
+        try:
+            for index in indices:
+                yield worker.run(index)
+        finally:
+            worker.close()
+
+
+def _in_processes(
+    cases: Sequence[Case], indices: Sequence[int], plan: RunPlan, first_part: int
+) -> Iterator[CaseResult]:
+    # Spawned, never forked: a fork would share open ledgers and copy other threads' locks.
+    context = multiprocessing.get_context("spawn")
+    stop, part = context.Event(), context.Value("i", first_part)
+    pool = ProcessPoolExecutor(
+        min(plan.jobs, len(indices)), context, initializer=_start, initargs=(cases, plan, part, stop)
+    )
+    told: set[int] = set()
+    try:
+        waiting: set[Future[list[tuple[int, CaseResult]]]] = {
+            pool.submit(_run_chunk, chunk) for chunk in _chunks(cases, indices, plan)
+        }
+        while waiting:
+            ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in ready:
+                for index, result in future.result():
+                    told.add(index)
+                    yield result
+    except BrokenProcessPool:
+        for index in indices:
+            if index not in told:
+                yield could_not_run(cases[index], Reason.COULD_NOT_RUN, "a worker process died; see its journal")
+    finally:
+        stop.set()
+        pool.shutdown(cancel_futures=True)
+
+
+def _chunks(cases: Sequence[Case], indices: Sequence[int], plan: RunPlan) -> Iterator[list[int]]:
+    """Cases with real processes go one by one, for they take long; the others in bundles."""
+    size = max(1, min(_CHUNK, len(indices) // (plan.jobs * 4)))
+    light: list[int] = []
+    for index in indices:
+        if Servers(plan.servers or cases[index].servers) is Servers.PROCESS:
+            yield [index]
+        else:
+            light.append(index)
+    for start in range(0, len(light), size):
+        yield light[start : start + size]
+
+
+# The one worker of a spawned process, set by `_start`.
+_here: dict[str, Any] = {}
+
+
+def _start(cases: Sequence[Case], plan: RunPlan, part: Any, stop: Event) -> None:
+    # Ctrl-C reaches the whole process group; the run's process alone decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with part.get_lock():
+        mine = part.value
+        part.value += 1
+    _here.update(worker=Worker(cases, plan, mine), stop=stop)
+
+
+def _run_chunk(indices: list[int]) -> list[tuple[int, CaseResult]]:
+    done = []
+    for index in indices:
+        if _here["stop"].is_set():
+            break
+        done.append((index, _here["worker"].run(index)))
+    return done
+
+
+def could_not_run(case: Case, reason: Reason, detail: str) -> CaseResult:
+    """The verdict on a case that the harness itself failed."""
+    return CaseResult(
+        id=case.id,
+        file=case.file,
+        because=case.because,
+        agent=case.agent.name,
+        policy=case.policy,
+        verdict=Verdict.COULD_NOT_RUN,
+        tags=case.tags,
+        reason=reason.value,
+        detail=detail,
+    )

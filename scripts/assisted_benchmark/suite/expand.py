@@ -1,0 +1,277 @@
+"""A scenario becomes cases: each proposal's bytes ready, each expectation that follows from others derived. Pure.
+
+What is derived, unless it is stated and if no fault is declared: the plan's agent is admitted at every step;
+the n-th admitted proposal is the plan's n-th call, so the calls that each server gets, zeros included, and
+the last group's state follow from the decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+
+from attrs import evolve, frozen
+
+from assisted_benchmark.contract.shape import Fault as Flaw
+from assisted_benchmark.contract.strict_yaml import Path
+from assisted_benchmark.kernel.canonical import Canonical, canonical_bytes
+from assisted_benchmark.kernel.digest import Digest
+from assisted_benchmark.kernel.errors import DocumentError
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.text import did_you_mean
+from assisted_benchmark.live_policy.policy import Plan, PlannedStep, Policy, compile_plan
+from assisted_benchmark.live_policy.states import State
+from assisted_benchmark.suite.agents import CaseAgent, Shot
+from assisted_benchmark.suite.faults import Fault, Kind
+from assisted_benchmark.suite.scenario import (
+    ADMITTED,
+    AgentSpec,
+    Case,
+    Expect,
+    Override,
+    Planned,
+    Playing,
+    Proposal,
+    Raw,
+    RunSpec,
+    Sanity,
+    Scenario,
+    Scripted,
+    Turn,
+)
+
+BROKER = "live"
+PLAIN = "plain"
+
+
+@frozen(kw_only=True)
+class Origin:
+    """What a scenario's cases share: the policy and its pin, the contract's folder, a digest of all files read."""
+
+    policy: Policy
+    pinned: Digest
+    folder: str
+    source: Digest
+
+
+def cases_of(scenario: Scenario, origin: Origin) -> tuple[tuple[Case, ...], list[Flaw]]:
+    """Every case of a scenario in file order, and what is wrong with references that only the policy can tell."""
+    expansion = _Expansion(scenario, origin)
+    cases = tuple(expansion.all())
+    return cases, expansion.flaws
+
+
+class _Expansion:
+    def __init__(self, scenario: Scenario, origin: Origin) -> None:
+        self.flaws: list[Flaw] = []
+        self._scenario = scenario
+        self._origin = origin
+        self._plans: dict[str, Plan | None] = {}
+
+    def all(self) -> Iterator[Case]:
+        scenario = self._scenario
+        seen: set[str] = set()
+        for name, at, overrides in self._rows():
+            seen.add(name)
+            if (case := self._row(name, at, overrides)) is not None:
+                yield case
+        for proposal in scenario.proposals:
+            path = ("proposals", proposal.id)
+            if proposal.id in seen:
+                self._flaw(Reason.DUPLICATE_ID, path, f"another case is named `{proposal.id}`", "rename one of them")
+            elif (case := self._proposal(proposal, path)) is not None:
+                yield case
+
+    def _rows(self) -> Iterator[tuple[str, Path, tuple[Override, ...]]]:
+        scenario = self._scenario
+        if scenario.matrix:
+            for combination in product(*scenario.matrix):
+                yield "-".join(name for name, _ in combination), ("matrix",), tuple(row for _, row in combination)
+        elif scenario.cases:
+            for name, row in scenario.cases:
+                yield name, ("cases", name), (row,)
+        else:
+            yield PLAIN, (), ()
+
+    def _row(self, name: str, path: Path, overrides: tuple[Override, ...]) -> Case | None:
+        scenario = self._scenario
+        run, agent, faults, expect = scenario.run, scenario.agent, scenario.faults, scenario.expect
+        for each in overrides:
+            run = evolve(run, **each.run)
+            agent = each.agent or agent
+            faults = faults if each.faults is None else each.faults
+            expect = evolve(expect, **each.expect)
+        plan = self._plan(run, path)
+        if plan is None:
+            return None
+        self._check_faults(faults, plan, path)
+        playing = self._agent(agent, plan, (*path, "agent"))
+        return self._case(name, scenario.because, plan, playing, run, faults, _derived(expect, playing, plan, faults))
+
+    def _proposal(self, proposal: Proposal, path: Path) -> Case | None:
+        scenario = self._scenario
+        run = scenario.run
+        plan = self._plan(run, path)
+        if plan is None:
+            return None
+        place = proposal.at or len(plan.steps)
+        if place > len(plan.steps):
+            self._flaw(Reason.UNKNOWN_REFERENCE, (*path, "at"), f"the policy has {len(plan.steps)} steps", "")
+            return None
+        own = scenario.agent.choose if isinstance(scenario.agent, Playing) else ""
+        before = [Turn(move=Planned(step=number), expected=ADMITTED) for number in range(1, place)]
+        if proposal.after:
+            before.append(Turn(move=Planned(step=place, candidate=proposal.after), expected=ADMITTED))
+        turns = (*before, proposal.turn)
+        shots = tuple(self._shot(turn, plan, place, own, path) for turn in turns)
+        name = _name(scenario.agent)
+        faults = scenario.faults if proposal.faults is None else proposal.faults
+        self._check_faults(faults, plan, path)
+        refused = Reason(proposal.turn.expected) if proposal.turn.expected != ADMITTED else None
+        agent = CaseAgent(name=name, shots=shots)
+        expect = _derived(Expect(refused=refused), agent, plan, faults)
+        return self._case(proposal.id, proposal.because or scenario.because, plan, agent, run, faults, expect)
+
+    def _case(
+        self,
+        name: str,
+        because: str,
+        plan: Plan,
+        agent: CaseAgent,
+        run: RunSpec,
+        faults: tuple[Fault, ...],
+        expect: Expect,
+    ) -> Case:
+        scenario, origin = self._scenario, self._origin
+        return Case(
+            id=f"{BROKER}/{scenario.id}/{name}",
+            file=scenario.file,
+            because=because,
+            tags=scenario.tags,
+            plan=plan,
+            pinned=origin.pinned,
+            folder=origin.folder,
+            source=origin.source,
+            agent=agent,
+            run=run,
+            servers=scenario.servers,
+            reveal=scenario.reveal,
+            faults=faults,
+            expect=expect,
+        )
+
+    def _plan(self, run: RunSpec, path: Path) -> Plan | None:
+        if run.task not in self._plans:
+            self._plans[run.task] = None
+            try:
+                self._plans[run.task] = compile_plan(self._origin.policy, run.task)
+            except DocumentError as error:
+                for problem in error.problems:
+                    detail = f"the policy `{self._origin.policy.id}` does not fit the task: {problem.detail}"
+                    self._flaw(problem.reason, (*path, "run"), detail, problem.hint)
+        return self._plans[run.task]
+
+    def _agent(self, agent: AgentSpec, plan: Plan, path: Path) -> CaseAgent:
+        name = _name(agent)
+        if isinstance(agent, Scripted):
+            shots = tuple(
+                self._shot(turn, plan, 1, "", (*path, "script", index)) for index, turn in enumerate(agent.turns)
+            )
+            return CaseAgent(name=name, shots=shots)
+        if agent is Sanity.NOP:
+            return CaseAgent(name=name)
+        choice = agent.choose if isinstance(agent, Playing) else ""
+        step = plan.steps[-1]
+        if isinstance(agent, Playing) and step.choice:
+            self._candidate(step, choice, (*path, "plan"))
+        elif choice:
+            self._flaw(Reason.UNKNOWN_REFERENCE, (*path, "plan"), "the policy has no choice", "write `agent: plan`")
+        return CaseAgent(name=name, plan=_table(plan), choice=choice)
+
+    def _shot(self, turn: Turn, plan: Plan, place: int, own: str, path: Path) -> Shot:
+        move = turn.move
+        if isinstance(move, Raw):
+            return Shot(raw=move.data, expected=turn.expected)
+        number = move.step or place
+        if number > len(plan.steps):
+            self._flaw(Reason.UNKNOWN_REFERENCE, (*path, "step"), f"the policy has {len(plan.steps)} steps", "")
+            return Shot(raw=b"")
+        step = plan.steps[number - 1]
+        candidate = step.candidates[0]
+        wanted = move.candidate or own
+        if step.choice and wanted:
+            candidate = step.candidates[self._candidate(step, wanted, (*path, "choose"))]
+        elif move.candidate:
+            self._flaw(Reason.UNKNOWN_REFERENCE, (*path, "choose"), f"step {number} is no choice", "leave it out")
+        arguments = {**Canonical(candidate.arguments).value, **move.change.value}
+        for name in move.leave_out:
+            if name not in arguments:
+                self._flaw(Reason.UNKNOWN_REFERENCE, (*path, "leave_out"), f"the call has no `{name}`", "")
+            arguments.pop(name, None)
+        call = {"server": candidate.server, "tool": candidate.tool, "arguments": arguments, **dict(move.names)}
+        return Shot(raw=canonical_bytes(call), expected=turn.expected, step=number - 1)
+
+    def _candidate(self, step: PlannedStep, name: str, path: Path) -> int:
+        names = [each.name for each in step.candidates]
+        if name in names:
+            return names.index(name)
+        hint = did_you_mean(name, names) or f"candidates: {', '.join(names)}"
+        self._flaw(Reason.UNKNOWN_REFERENCE, path, f"the choice `{step.name}` has no candidate `{name}`", hint)
+        return 0
+
+    def _check_faults(self, faults: tuple[Fault, ...], plan: Plan, path: Path) -> None:
+        servers = [server.id for server in plan.policy.contract.servers]
+        for index, fault in enumerate(faults):
+            named = fault.value["id"] if fault.kind is Kind.SERVER else fault.value
+            if fault.kind in (Kind.SERVER, Kind.SUBSTITUTE) and named not in servers:
+                hint = did_you_mean(named, servers) or f"servers: {', '.join(servers)}"
+                self._flaw(Reason.UNKNOWN_SERVER, (*path, "faults", index), f"no server is named `{named}`", hint)
+            if fault.kind is Kind.RACE:
+                self._candidate(plan.steps[-1], fault.value, (*path, "faults", index))
+
+    def _flaw(self, reason: Reason, path: Path, detail: str, hint: str) -> None:
+        self.flaws.append(Flaw(reason, path, detail, hint))
+
+
+def _name(agent: AgentSpec) -> str:
+    if isinstance(agent, Playing):
+        return f"plan:{agent.choose}" if agent.choose else "plan"
+    return "script" if isinstance(agent, Scripted) else str(agent)
+
+
+def _table(plan: Plan) -> tuple[Mapping[str, Shot], ...]:
+    """The plan's own calls, by step and candidate."""
+    return tuple(
+        {
+            each.name: Shot(
+                raw=b'{"arguments":%b,"server":%b,"tool":%b}'
+                % (each.arguments, canonical_bytes(each.server), canonical_bytes(each.tool)),
+                expected=ADMITTED,
+                step=step.index,
+            )
+            for each in step.candidates
+        }
+        for step in plan.steps
+    )
+
+
+def _derived(expect: Expect, agent: CaseAgent, plan: Plan, faults: tuple[Fault, ...]) -> Expect:
+    if faults:
+        return expect
+    decisions = expect.decisions
+    if decisions is None:
+        said = (ADMITTED,) * len(agent.plan) if agent.plan else tuple(shot.expected for shot in agent.shots)
+        if not all(said):
+            return expect
+        decisions = said
+    admitted = sum(each == ADMITTED for each in decisions)
+    counts = {server.id: 0 for server in plan.policy.contract.servers}
+    for step in plan.steps[:admitted]:
+        counts[step.server.id] += 1
+    ends = State.SUCCEEDED if admitted == len(plan.steps) else State.SEALED
+    return evolve(
+        expect,
+        decisions=decisions,
+        calls=tuple(sorted(counts.items())) if expect.calls is None else expect.calls,
+        ends=ends.value if expect.ends is None else expect.ends,
+    )
