@@ -52,7 +52,7 @@ MAX_TOOL_LIST: Final = 32 * MIB
 
 _PLACEHOLDERS: Final = ("python", "contract", "package")
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
-_KEY: Final = Text(r"(?s:.+)", "a name", 256)  # names are judged with a reason of their own, below
+_KEY: Final = Text(what="a name", limit=256)  # names are judged with a reason of their own, below
 
 _LAUNCH: Final = Record(
     {
@@ -71,7 +71,9 @@ _LAUNCH: Final = Record(
             "Distributions and versions whose installed files the server imports; the harness's own code is "
             "`assisted-benchmark: self`.",
         ),
-        "files": may(MapOf(DIGEST, Text(r"(?s:.+)", "a path", 4096)), "Paths and digests of files that it runs or reads."),
+        "files": may(
+            MapOf(DIGEST, Text(what="a path", limit=4096)), "Paths and digests of files that it runs or reads."
+        ),
         "artifacts": may(
             Word(("unpinned",)), "Says that what the server will import is not all pinned; the report repeats it."
         ),

@@ -96,7 +96,7 @@ def _wrong(value: Json, path: Path, expected: str, hint: str = "") -> Fault:
 
 @frozen
 class Text:
-    """Text, of at most `limit` characters, that `pattern` matches in full (else: `reason`); `what` names it in messages."""
+    """Text of at most `limit` characters that `pattern` matches in full, else `reason`; `what` names it in messages."""
 
     pattern: str | None = None
     what: str = "text"
@@ -104,7 +104,10 @@ class Text:
     reason: Reason = Reason.WRONG_VALUE
     kinds: tuple[type, ...] = field(default=(str,), init=False)
     _match: re.Pattern[str] = field(
-        default=Factory(lambda self: re.compile(self.pattern or "(?s:.*)"), takes_self=True), init=False, repr=False
+        # ASCII, so that \d and \w mean what they mean in JSON Schema's regular expressions.
+        default=Factory(lambda self: re.compile(self.pattern or "(?s:.*)", re.ASCII), takes_self=True),
+        init=False,
+        repr=False,
     )
 
     def look(self, value: Json, path: Path, faults: list[Fault]) -> None:
@@ -223,7 +226,9 @@ class ListOf:
 
 
 NAME: Final = Text(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,127}", "a name of ASCII letters, digits and `_ - . /`", 128)
-DIGEST: Final = Text(r"sha256:[0-9a-f]{64}", "a digest, sha256: and 64 lower-case hex digits", 71, Reason.MALFORMED_DIGEST)
+DIGEST: Final = Text(
+    r"sha256:[0-9a-f]{64}", "a digest, sha256: and 64 lower-case hex digits", 71, Reason.MALFORMED_DIGEST
+)
 DURATION: Final = Text(_DURATION.pattern, "a duration such as `120s`, `5m` or `250ms`", 16)
 
 

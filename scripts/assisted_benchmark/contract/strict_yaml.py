@@ -111,10 +111,12 @@ def _read_fast(data: bytes) -> Json:
 
     def node(event: Any, depth: int) -> Json:
         kind = type(event)
-        if kind is AliasEvent or event.tag is not None or event.anchor is not None or depth > MAX_DEPTH:
+        if kind is AliasEvent or event.tag is not None or event.anchor is not None:
             raise DoubtError
         if kind is ScalarEvent:
             return event.value if event.style else known_value(event.value)
+        if depth > MAX_DEPTH:
+            raise DoubtError
         if kind is MappingStartEvent:
             mapping: dict[str, Json] = {}
             while type(event := next_event()) is ScalarEvent:
@@ -214,14 +216,14 @@ class _CarefulReader:
         if len(self.problems) >= MAX_PROBLEMS:
             raise _StopError
         self.values.setdefault(path, (event.start_mark.line + 1, event.start_mark.column + 1))
-        if depth > MAX_DEPTH:
-            self._found(Reason.TOO_DEEP, event, f"nested more than {MAX_DEPTH} levels deep", "flatten the value")
-            raise _StopError
         self._decorations(event)
         if type(event) is AliasEvent:
             return None
         if type(event) is ScalarEvent:
             return self._scalar(event)
+        if depth > MAX_DEPTH:
+            self._found(Reason.TOO_DEEP, event, f"nested more than {MAX_DEPTH} levels deep", "flatten the value")
+            raise _StopError
         if type(event) is SequenceStartEvent:
             sequence: list[Json] = []
             while type(item := self._next()) is not SequenceEndEvent:
