@@ -1,0 +1,377 @@
+"""A strict MCP client of one server process, in both protocol eras: exact call out, at most once.
+
+One thread at a time asks and waits; it does all reading and writing itself, so a session costs
+no thread and a round trip no hand-over. What the server sends meanwhile is judged as it comes:
+its pings are answered, its requests refused, its progress handed on, and whatever fits nothing
+is recorded in `oddities` and ignored.
+
+How a call ends (`CallEnd`) turns on one fact, whether its first byte was written. Before that it
+is `NotSent`, and sending it again later would be safe. From then on only an answer settles it:
+`Result` or `Error`. Everything else is `Uncertain`, and nobody here ever sends a call twice.
+An answer that asks for more input (`input_required`) is `Uncertain` as well: the server may have
+acted up to there, and a call that would go on from it is another call, which nobody sealed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Final
+
+import orjson
+
+from assisted_benchmark.kernel.canonical import Json
+from assisted_benchmark.kernel.clock import SECOND, Clock, Deadline, Instant
+from assisted_benchmark.kernel.errors import ServerError
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.text import shown
+from assisted_benchmark.wire.channel import Channel
+from assisted_benchmark.wire.exchange import Exchange, always
+from assisted_benchmark.wire.frames import (
+    CANCELLED,
+    HANDSHAKE_VERSIONS,
+    META_CAPABILITIES,
+    META_CLIENT_INFO,
+    META_SERVER_INFO,
+    META_VERSION,
+    STATELESS_VERSIONS,
+    UNSUPPORTED_VERSION,
+    Response,
+    write_call,
+    write_notification,
+    write_request,
+)
+from assisted_benchmark.wire.inbox import Inbox, as_object, judged
+from assisted_benchmark.wire.outcomes import (
+    CallEnd,
+    Connected,
+    Era,
+    Limits,
+    NotSent,
+    Oddity,
+    Progress,
+    Uncertain,
+)
+
+CLIENT_INFO: Final[Json] = {"name": "assisted-benchmark", "version": "1"}
+_REREADS: Final = 1024  # looks for a second answer behind a first one, each of at most a chunk
+
+
+class ClientSession:
+    """One server process as its client sees it. Owns the descriptors that it is given.
+
+    `connect`, `list_tools` and `call` take turns; `cancel` may come from any thread. The
+    stateless era is tried first unless `era` says which one it is.
+    """
+
+    def __init__(
+        self,
+        read_fd: int,
+        write_fd: int,
+        stderr_fd: int | None,
+        clock: Clock,
+        *,
+        limits: Limits | None = None,
+        capabilities: Json = None,
+        era: Era | None = None,
+    ) -> None:
+        self._clock = clock
+        self._limits = limits or Limits()
+        self._capabilities: Json = capabilities or {}
+        self._era = era
+        self._channel = Channel(
+            read_fd,
+            write_fd,
+            stderr_fd,
+            max_line=self._limits.line,
+            max_tail=self._limits.stderr_tail,
+            max_outbox=self._limits.outbox,
+        )
+        self._inbox = Inbox(self._channel, self._limits)
+        self._exchange = Exchange(self._channel, self._inbox, clock)
+        self._turn = threading.Lock()
+        self._cancel_lock = threading.Lock()
+        self._calling = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether the server can no longer be asked."""
+        return self._exchange.closed
+
+    @property
+    def tools_changed(self) -> bool:
+        """Whether the tool list may differ from the one that `list_tools` gave last.
+
+        True for good once a server that promised to tell has stopped telling.
+        """
+        return self._inbox.changed or self._inbox.deaf
+
+    @property
+    def oddities(self) -> tuple[Oddity, ...]:
+        """What the server did that fits nothing, in order, bounded."""
+        return tuple(self._inbox.oddities)
+
+    @property
+    def stderr_tail(self) -> bytes:
+        """The end of what the server wrote to standard error."""
+        return self._channel.tail
+
+    # -- connecting
+
+    def connect(self, deadline: Deadline) -> Connected:
+        """Find the era, agree on a version and lock both. No call is ever part of it.
+
+        Raises:
+            ServerError: protocol_mismatch, deadline_exceeded, server_unavailable, or
+                malformed_frame for an answer of a wrong shape.
+        """
+        self._take_turn(deadline)
+        try:
+            connected = self._negotiate(deadline)
+            if connected.era is Era.STATELESS and connected.list_changed:
+                self._subscribe(deadline.child(self._limits.probe_ns))
+            return connected
+        finally:
+            self._turn.release()
+
+    def _negotiate(self, deadline: Deadline) -> Connected:
+        roads: dict[Era | None, tuple[Callable[[Deadline], Connected | None], ...]] = {
+            None: (self._probe, self._initialize, self._discover),
+            Era.HANDSHAKE: (self._initialize,),
+            Era.STATELESS: (self._discover,),
+        }
+        for road in roads[self._era]:
+            connected = road(deadline)
+            if connected is not None:
+                return connected
+        raise ServerError(Reason.PROTOCOL_MISMATCH, "the server is in no era that was tried")
+
+    def _probe(self, deadline: Deadline) -> Connected | None:
+        """Look for the stateless era; silence and every error but a clear no mean the other one."""
+        try:
+            return self._discover(deadline.child(self._limits.probe_ns))
+        except ServerError as error:
+            if error.reason is Reason.PROTOCOL_MISMATCH or self.closed or deadline.passed:
+                raise
+            self._exchange.envelope = {}
+            return None
+
+    def _discover(self, deadline: Deadline) -> Connected | None:
+        """The stateless era; None where the server shows no sign of it."""
+        version = STATELESS_VERSIONS[-1]
+        self._exchange.envelope = {
+            META_VERSION: version,
+            META_CLIENT_INFO: CLIENT_INFO,
+            META_CAPABILITIES: self._capabilities,
+        }
+        answer = self._exchange.ask("server/discover", {}, deadline)
+        found = as_object(answer.result)
+        if version in _listed(found.get("supportedVersions")):
+            return Connected(Era.STATELESS, version, _server_info(found), as_object(found.get("capabilities")))
+        self._exchange.envelope = {}
+        spoken = _listed(_supported(answer))
+        if spoken and not set(spoken) & {*HANDSHAKE_VERSIONS, version}:
+            raise ServerError(Reason.PROTOCOL_MISMATCH, f"the server speaks only {shown(', '.join(spoken))}")
+        return None
+
+    def _initialize(self, deadline: Deadline) -> Connected | None:
+        """The handshake; None if the server says that it is in the stateless era after all.
+
+        That is so where a probe was answered too late: the server has locked itself to it.
+        """
+        offer = {
+            "protocolVersion": HANDSHAKE_VERSIONS[-1],
+            "capabilities": self._capabilities,
+            "clientInfo": CLIENT_INFO,
+        }
+        answer = self._exchange.ask("initialize", offer, deadline)
+        if STATELESS_VERSIONS[-1] in _listed(_supported(answer)):
+            return None
+        found = _result(answer, "initialize")
+        version = found.get("protocolVersion")
+        if version not in HANDSHAKE_VERSIONS:
+            raise ServerError(Reason.PROTOCOL_MISMATCH, f"the server answers with the version {shown(str(version))}")
+        self._inbox.send(write_notification("notifications/initialized", {}))
+        return Connected(Era.HANDSHAKE, version, found.get("serverInfo"), as_object(found.get("capabilities")))
+
+    def _subscribe(self, deadline: Deadline) -> None:
+        """Ask to hear of changes of the tool list: in the stateless era they come no other way."""
+        inbox = self._inbox
+        request_id = inbox.new_id()
+        inbox.expect_subscription(request_id)
+        params: Json = {"notifications": {"toolsListChanged": True}, "_meta": self._exchange.envelope}
+        self._exchange.transmit(write_request(request_id, "subscriptions/listen", params), deadline, always)
+        while not inbox.subscribed and not inbox.deaf and not self.closed and self._exchange.wait(deadline):
+            pass
+        if not inbox.subscribed and not inbox.deaf:
+            inbox.lose_subscription("the server did not acknowledge the subscription to its tool list")
+
+    # -- listing
+
+    def list_tools(self, deadline: Deadline) -> list[Json]:
+        """The raw tool objects of every page, unknown keys included.
+
+        Raises:
+            ServerError: incomplete_listing, duplicate_tool, malformed_frame, failed,
+                deadline_exceeded or server_unavailable.
+        """
+        self._take_turn(deadline)
+        try:
+            self._inbox.changed = False  # before asking: what changes while we list counts
+            return self._list_pages(deadline)
+        finally:
+            self._turn.release()
+
+    def _list_pages(self, deadline: Deadline) -> list[Json]:
+        tools: dict[str, Json] = {}
+        cursors: set[str] = set()
+        params: dict[str, Json] = {}
+        for _ in range(self._limits.pages):
+            page = _result(self._exchange.ask("tools/list", params, deadline), "tools/list")
+            for tool in _tools(page):
+                if tool["name"] in tools:
+                    raise ServerError(Reason.DUPLICATE_TOOL, f"the tool `{shown(tool['name'])}` is listed twice")
+                tools[tool["name"]] = tool
+            cursor = page.get("nextCursor")
+            if cursor is None:
+                return list(tools.values())
+            if type(cursor) is not str:
+                raise ServerError(Reason.MALFORMED_FRAME, "the cursor of a tool list is not a string")
+            if cursor in cursors or len(tools) > self._limits.tools:
+                break
+            cursors.add(cursor)
+            params = {"cursor": cursor}
+        raise ServerError(Reason.INCOMPLETE_LISTING, f"the tool list did not end; it had {len(tools)} tools so far")
+
+    # -- calling
+
+    def call(
+        self,
+        tool: str,
+        arguments: bytes,
+        *,
+        gate: Callable[[], bool],
+        deadline: Deadline,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> CallEnd:
+        """Send one call, if `gate()`, asked right before its first byte, is true; then wait for its answer.
+
+        `arguments` are an object's RFC 8785 bytes, and exactly those are sent. Progress does
+        not extend the deadline.
+        """
+        if not self._turn.acquire(timeout=_seconds(deadline)):
+            return NotSent(Reason.SERVER_UNAVAILABLE, "another call holds the session")
+        try:
+            with self._cancel_lock:
+                self._calling = True
+            self._exchange.drain()  # before the id is given out: no answer can be there already
+            request_id = self._inbox.new_id()
+            meta = {**self._exchange.envelope, "progressToken": request_id} if on_progress else self._exchange.envelope
+            frame = write_call(request_id, tool, arguments, orjson.dumps(meta) if meta else b"")
+            self._inbox.expect(request_id, on_progress)
+            sent = self._exchange.transmit(frame, deadline, gate)
+            if not isinstance(sent, Instant):
+                return sent
+            return self._end_of_call(request_id, sent, deadline)
+        finally:
+            with self._cancel_lock:
+                self._calling = False
+                self._exchange.cancel_reason = None
+            self._inbox.settle()
+            self._turn.release()
+
+    def cancel(self, reason: str) -> bool:
+        """Cancel the call in flight, from any thread; False if there is none.
+
+        Not yet written, it is not sent. Written, the server is told and has a grace period for
+        its result, which counts if it comes.
+        """
+        with self._cancel_lock:
+            if not self._calling:
+                return False
+            self._exchange.cancel_reason = reason
+            self._channel.ring()
+            return True
+
+    def _end_of_call(self, request_id: int, wrote: Instant, deadline: Deadline) -> CallEnd:
+        told = False
+        while not self._inbox.answers:
+            if self._channel.eof:
+                return Uncertain(Reason.OUTCOME_UNKNOWN, "the server ended before it answered", wrote)
+            reason = self._exchange.cancel_reason
+            if reason is not None and not told:
+                told = True
+                self._send_cancelled(request_id, reason)
+                deadline = deadline.child(self._limits.grace_ns)
+            if not self._exchange.wait(deadline):
+                if told:
+                    return Uncertain(Reason.OUTCOME_UNKNOWN, "the call was cancelled after it was sent", wrote)
+                self._send_cancelled(request_id, "the time budget ran out")
+                return Uncertain(Reason.OUTCOME_UNKNOWN, "no answer came in time", wrote)
+        replied = self._clock.now()
+        for _ in range(_REREADS):
+            if not self._channel.more:
+                break
+            self._exchange.drain()
+        if len(self._inbox.answers) > 1:
+            return Uncertain(Reason.RESULT_INVALID, "the server answered the call twice", wrote)
+        return judged(self._inbox.answers[0], wrote, replied)
+
+    def _send_cancelled(self, request_id: int, reason: str) -> None:
+        self._inbox.send(write_notification(CANCELLED, {"requestId": request_id, "reason": reason}))
+
+    # -- the rest
+
+    def drain(self) -> None:
+        """Take in what has arrived, without waiting: call it before trusting `tools_changed`."""
+        if self._turn.acquire(blocking=False):
+            try:
+                self._exchange.drain()
+            finally:
+                self._turn.release()
+
+    def finish(self, deadline: Deadline) -> bool:
+        """Close the server's input and drain its output until it ends; False if it does not in time."""
+        return self._channel.finish(deadline)
+
+    def close(self) -> None:
+        """Let go of the descriptors. Idempotent."""
+        self._channel.close()
+
+    def _take_turn(self, deadline: Deadline) -> None:
+        if not self._turn.acquire(timeout=_seconds(deadline)):
+            raise ServerError(Reason.DEADLINE_EXCEEDED, "another call holds the session")
+
+
+def _result(answer: Response, method: str) -> dict[str, Json]:
+    if answer.error is not None:
+        raise ServerError(Reason.FAILED, f"the server refused {method} with the error {answer.error['code']}")
+    if type(answer.result) is not dict or answer.result.get("resultType", "complete") != "complete":
+        raise ServerError(Reason.MALFORMED_FRAME, f"the result of {method} is not a complete object")
+    return answer.result
+
+
+def _tools(page: dict[str, Json]) -> list[Json]:
+    tools = page.get("tools")
+    if type(tools) is not list or not all(type(tool) is dict and type(tool.get("name")) is str for tool in tools):
+        raise ServerError(Reason.MALFORMED_FRAME, "the tool list is not a list of objects with names")
+    return tools
+
+
+def _supported(answer: Response) -> Json:
+    """The versions that an `unsupported version` error names."""
+    if answer.error is None or answer.error["code"] != UNSUPPORTED_VERSION:
+        return None
+    return as_object(answer.error.get("data")).get("supported")
+
+
+def _server_info(found: dict[str, Json]) -> Json:
+    return as_object(found.get("_meta")).get(META_SERVER_INFO)
+
+
+def _listed(value: Json) -> list[str]:
+    return [each for each in value if type(each) is str] if type(value) is list else []
+
+
+def _seconds(deadline: Deadline) -> float:
+    return min(deadline.remaining_ns() / SECOND, threading.TIMEOUT_MAX)
