@@ -54,12 +54,12 @@ def record_bytes(run: RunResult) -> bytes:
 
 
 def _case(case: CaseResult) -> Json:
-    value = asdict(case)
-    value["verdict"] = case.verdict.value
-    value["refusals"] = dict(case.refusals)
-    value["calls"] = dict(case.calls)
-    value["tags"] = list(case.tags)
-    return value
+    value = asdict(case, value_serializer=lambda _case, _field, each: list(each) if type(each) is tuple else each)
+    return value | {
+        "verdict": case.verdict.value,
+        "refusals": dict(case.refusals),
+        "calls": dict(case.calls),
+    }
 
 
 _TEXT: Final = Text(limit=1_000_000)
