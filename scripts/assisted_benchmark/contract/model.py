@@ -70,11 +70,18 @@ class Tool:
 class Launch:
     """How a server is started: a portable template, resolved on each machine by the router.
 
-    `argv` may use the placeholder `{python}` (the interpreter that runs the harness) and
-    `{contract}` (the contract file's folder). `env` is all that the server gets, values included.
-    `packages` are (distribution, version) pairs whose installed files are the closure of an
-    interpreter's imports; `files` are (path, digest) pairs. `unpinned` says that the closure is
-    open. `control` asks for the harness-only channel of a test workload.
+    `argv`, `env`, `cwd` and the paths of `files` may use placeholders: `{python}` is the interpreter that runs the
+    harness, `{contract}` the contract file's folder, `{package}` the folder that holds the harness package (empty
+    where the interpreter finds that package by itself, so that `PYTHONPATH: "{package}"` is always right).
+    `argv[0]` is an absolute path and no script with a `#!` line. `env` is all that the server gets, values
+    included, besides a fresh HOME.
+
+    `packages` are (distribution, version) pairs whose installed files are the closure of the imports of
+    `{python}`, so they need it; all that they require is listed too. The harness's own package is
+    `("assisted-benchmark", "self")`. `files` are (path, digest) pairs, a relative path being the contract
+    folder's and a digest plain SHA-256 as `sha256sum` has it; the server runs private copies of them, in
+    the places they have to each other. `unpinned` says that the closure is open. `control` asks for the
+    harness-only channel of a test workload.
     """
 
     argv: tuple[str, ...]

@@ -118,7 +118,10 @@ def resolve(launch: Launch, folder: Path, artifacts: Artifacts) -> Resolved:
             raise ServerError(
                 Reason.LAUNCH_FAILED, f"`{executable.path}` is a script; name its interpreter first, and it as a file"
             )
-    copied = tuple(_pinned(_filled(path, places), digest, artifacts) for path, digest in launch.files)
+    copied = tuple(
+        _pinned(os.path.join(folder.absolute(), _filled(path, places)), digest, artifacts)
+        for path, digest in launch.files
+    )
     if not launch.unpinned:
         _require_closed(launch, python, artifacts)
     watched = _packaged(launch, python, artifacts)

@@ -1,8 +1,8 @@
 """Server processes: started from what was resolved, and ended for good.
 
 A server gets a private folder with a fresh HOME, a fresh working directory (unless the contract names one)
-and copies of the files that it declared; three pipes; if the contract asks for one, the harness-only control
-channel as descriptor 3; and nothing else. How it is kept from outliving the harness is the warden's part.
+and copies of the files that it declared; three pipes; a test workload its control channel as descriptor 3; and
+nothing else. How it is kept from outliving the harness is the warden's part.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -81,8 +81,8 @@ class Launcher:
                 known = self._resolved[launch, folder] = resolve(launch, folder, self._artifacts)
             return known
 
-    def start(self, resolved: Resolved) -> Process:
-        """Run exactly what was resolved.
+    def start(self, resolved: Resolved, control: int | None = None) -> Process:
+        """Run exactly what was resolved; `control` is the descriptor that the server gets as its control channel.
 
         Raises:
             ServerError: artifact_drift if a file is no longer the one that was hashed, launch_failed if the
@@ -111,16 +111,16 @@ class Launcher:
                 theirs.callback(os.close, ends[1 - mine])
                 ours.append(ends[mine])
                 fds.append(ends[1 - mine])
-            lines = [socket.socketpair() for _ in range(2 if resolved.control else 1)]
-            for line, other in lines:
-                undo.callback(line.close)
-                theirs.callback(other.close)
-                fds.append(other.fileno())
-            if resolved.control:
+            line, other = socket.socketpair()
+            undo.callback(line.close)
+            theirs.callback(other.close)
+            fds.append(other.fileno())
+            if control is not None:
+                fds.append(control)
                 env[CONTROL_FD] = "3"
             self._request(request, fds)
             theirs.close()
-            process = Process(ours, lines[0][0], lines[1][0] if resolved.control else None, room)
+            process = Process(ours, line, room)
             process.wait_started(resolved.argv[0])
             # A file may be written to in place between its hash and its run, not without leaving a trace.
             with self._lock:
@@ -196,9 +196,8 @@ class Launcher:
 class Process:
     """One running server. The descriptors `stdin`, `stdout` and `stderr` are the caller's to use and close."""
 
-    def __init__(self, ours: list[int], line: socket.socket, control: socket.socket | None, room: Path) -> None:
+    def __init__(self, ours: list[int], line: socket.socket, room: Path) -> None:
         self.stdin, self.stdout, self.stderr = ours
-        self.control = control
         self.pid = 0
         self._line = line
         self._room = room
@@ -221,31 +220,32 @@ class Process:
         """Whether the server itself is known to have ended."""
         return self._ended_within(0.0)
 
-    def stop(self, deadline: Deadline, grace_ns: int = GRACE_NS) -> Ending:
+    def stop(self, finish: Callable[[Deadline], bool], deadline: Deadline, grace_ns: int = GRACE_NS) -> Ending:
         """End it: close stdin, wait, SIGTERM, wait, SIGKILL, then everyone it left behind. Idempotent.
 
-        Its standard input is the caller's to close, before; each wait is a grace, and never more than what
-        remains of the deadline.
+        `finish` closes its standard input and drains its output, for it may have something left to say; it
+        returns False if the output did not end in time. Each wait is a grace, and never more than what remains.
         """
         if self._ending is None:
-            self._ending = self._stop(deadline, grace_ns)
+            self._ending = self._stop(finish, deadline, grace_ns)
             self._line.close()
-            if self.control is not None:
-                self.control.close()
             shutil.rmtree(self._room, ignore_errors=True)
         return self._ending
 
-    def _stop(self, deadline: Deadline, grace_ns: int) -> Ending:
-        ended = self._ended_within(0.0)
-        steps = iter((("stdin", b""), ("term", b"T"), ("kill", b"K")))
+    def _stop(self, finish: Callable[[Deadline], bool], deadline: Deadline, grace_ns: int) -> Ending:
         by = "exit"
-        while not ended:
-            by, letter = next(steps, ("kill", b"E"))
+        ended = self.ended
+        for step, letter in (("stdin", b""), ("term", b"T"), ("kill", b"K")):
+            if ended:
+                break
+            by = step
             self._say(letter)
-            ended = letter == b"E" or self._ended_within(min(grace_ns, deadline.remaining_ns()) / SECOND)
+            drained = finish(deadline.child(grace_ns))
+            ended = self._ended_within(min(grace_ns, deadline.remaining_ns()) / SECOND if drained else 0.0)
         self._say(b"E")
         said: Json | None = {}
         while said is not None and "left" not in said:
+            self._status = said.get("exit", self._status)
             said = self._hear(warden.SWEEP_SECONDS + 1.0)
         if said is None:
             # The keeper was killed, and its server with it; the warden ends the rest and cannot say how many.

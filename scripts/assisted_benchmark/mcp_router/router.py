@@ -1,0 +1,300 @@
+"""One claimed call to the one server it names, by a process whose identity was looked at.
+
+Each server of the contract has one process here, started when it is first observed. What was launched and
+what it lists are looked at on the very handle that then gets the call: at connecting, after `list_changed`, after
+a restart, and whenever a fresh look is asked for. Only `observe` starts or restarts a process; `send` never
+does, so that between the look and the call there is one process or no call.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Protocol
+
+from assisted_benchmark.contract.drift import drift
+from assisted_benchmark.contract.json_schema import Checker
+from assisted_benchmark.contract.model import Contract, Server, tools_digest
+from assisted_benchmark.kernel.clock import SECOND, Clock, Deadline, SystemClock
+from assisted_benchmark.kernel.digest import Digest
+from assisted_benchmark.kernel.errors import ServerError
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.text import did_you_mean
+from assisted_benchmark.ledger.protocol import Claimed
+from assisted_benchmark.live_policy.ports import NotSent, Observation, Replied, Reply, Unavailable, Uncertain
+from assisted_benchmark.mcp_router.launch import Resolved, stamps
+from assisted_benchmark.mcp_router.process import GRACE_NS, Ending, Launcher, Process
+from assisted_benchmark.wire import outcomes
+from assisted_benchmark.wire.client_session import ClientSession
+from assisted_benchmark.wire.outcomes import Limits, Odd
+
+_RELISTINGS: Final = 3
+_CLOSE_NS: Final = 10 * SECOND
+
+
+class ControlEnd(Protocol):
+    """The harness-only channel of one start of a test workload."""
+
+    @property
+    def child_fd(self) -> int:
+        """The workload's end, which its process inherits."""
+
+    def started(self) -> None:
+        """The process has its end."""
+
+
+class Router:
+    """The servers of one contract, for one run. Thread-safe; the calls of one server take turns.
+
+    `folder` is the contract file's. `control` makes the channel of a server whose contract asks for one, anew at
+    each start.
+    """
+
+    def __init__(
+        self,
+        contract: Contract,
+        folder: Path,
+        clock: Clock,
+        launcher: Launcher,
+        *,
+        control: Callable[[str], ControlEnd] | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.stamps = tuple(sorted({stamp for server in contract.servers for stamp in stamps(server.launch)}))
+        self._routes = {
+            server.id: _Route(server, folder, clock, launcher, control, limits) for server in contract.servers
+        }
+
+    def launches(self) -> dict[str, Digest]:
+        """What each server's launch comes to on this machine, without starting it: for a grant to seal.
+
+        From here on any other launch is drift.
+
+        Raises:
+            ServerError: launch_failed or artifact_drift.
+        """
+        return {name: route.resolved().digest for name, route in self._routes.items()}
+
+    def observe(self, server: str, *, fresh: bool, deadline: Deadline) -> Observation | Unavailable:
+        route = self._routes.get(server)
+        if route is None:
+            return Unavailable(
+                Reason.UNKNOWN_SERVER, f"the contract has no such server; {did_you_mean(server, self._routes)}"
+            )
+        return route.observe(fresh=fresh, deadline=deadline)
+
+    def send(self, claimed: Claimed, *, gate: Callable[[], bool], deadline: Deadline) -> Reply:
+        route = self._routes.get(claimed.permit.server)
+        if route is None:
+            return NotSent(Reason.SERVER_UNAVAILABLE, "the contract has no such server")
+        return route.send(claimed.permit.tool, claimed.permit.arguments, gate, deadline)
+
+    def cancel(self, server: str, reason: str) -> bool:
+        """Cancel the server's call in flight, from any thread; False if there is none."""
+        route = self._routes.get(server)
+        return route is not None and route.cancel(reason)
+
+    @property
+    def calls(self) -> dict[str, int]:
+        """How many calls were written to each server, wholly or in part."""
+        return {name: route.calls for name, route in self._routes.items()}
+
+    def close(self) -> dict[str, tuple[Ending, ...]]:
+        """End every server; how each of its processes ended. An ending with somebody `left` is an orphan to report."""
+        return {name: route.close() for name, route in self._routes.items()}
+
+
+class _Live:
+    """One process and the session with it, from its start to its end."""
+
+    def __init__(self, process: Process, session: ClientSession) -> None:
+        self.process = process
+        self.session = session
+        self.observation: Observation | None = None
+
+    @property
+    def over(self) -> bool:
+        return self.session.closed or self.process.ended
+
+    @property
+    def changed(self) -> bool:
+        """Whether the server said that its list changed since. One that cannot say is looked at when asked."""
+        return self.session.tools_changed and not any(oddity.kind is Odd.WATCH_LOST for oddity in self.session.oddities)
+
+
+class _Route:
+    """The one way to one server."""
+
+    def __init__(
+        self,
+        server: Server,
+        folder: Path,
+        clock: Clock,
+        launcher: Launcher,
+        control: Callable[[str], ControlEnd] | None,
+        limits: Limits | None,
+    ) -> None:
+        self._server = server
+        self._folder = folder
+        self._clock = clock
+        self._launcher = launcher
+        self._control = control if server.launch.control else None
+        self._limits = limits
+        self._sealed: Resolved | None = None
+        self._live: _Live | None = None
+        self._endings: list[Ending] = []
+        self._closed = False
+        self._lock = threading.Lock()
+        self._outputs: dict[str, Checker] = {}
+        self.calls = 0
+
+    def resolved(self) -> Resolved:
+        """The launch as it was the first time; ServerError(artifact_drift) if it is another by now."""
+        found = self._launcher.resolve(self._server.launch, self._folder)
+        if self._sealed is None:
+            self._sealed = found
+        elif found.digest != self._sealed.digest:
+            before = {each.path: each.digest for each in self._sealed.watched}
+            after = {each.path: each.digest for each in found.watched}
+            paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+            raise ServerError(
+                Reason.ARTIFACT_DRIFT, f"what is launched is not what was sealed: {_some(paths) or found.argv[0]}"
+            )
+        return found
+
+    def observe(self, *, fresh: bool, deadline: Deadline) -> Observation | Unavailable:
+        with self._lock:
+            try:
+                return self._observe(fresh, deadline)
+            except ServerError as error:
+                if self._live is not None and (self._live.observation is None or self._live.over):
+                    # Nothing is known of it, so nothing may be sent to it, and it gets no more time.
+                    self._stop(grace_ns=0)
+                return Unavailable(error.reason, error.detail)
+
+    def _observe(self, fresh: bool, deadline: Deadline) -> Observation:
+        if self._closed:
+            raise ServerError(Reason.SERVER_UNAVAILABLE, "the router is closed")
+        live = self._live
+        if live is not None:
+            live.session.drain()
+            if live.over:
+                self._stop()
+                live = None
+        if live is None:
+            live = self._start(deadline)
+        elif live.observation is not None and not fresh and not live.session.tools_changed:
+            return live.observation
+        live.observation = None
+        resolved = self.resolved()
+        tools = live.session.list_tools(deadline)
+        for _ in range(_RELISTINGS):
+            live.session.drain()
+            if not live.changed:
+                break
+            tools = live.session.list_tools(deadline)
+        else:
+            raise ServerError(Reason.INCOMPLETE_LISTING, "the tool list kept changing while it was read")
+        # Once more after the server has loaded what it runs: what was replaced in between shows now.
+        changed = resolved.changed()
+        if changed:
+            raise ServerError(Reason.ARTIFACT_DRIFT, f"changed since the server was started: {_some(changed)}")
+        lines = tuple(change.line() for change in drift(self._server, tools))
+        live.observation = Observation(resolved.digest, tools_digest(tools), lines)
+        return live.observation
+
+    def _start(self, deadline: Deadline) -> _Live:
+        resolved = self.resolved()
+        control = self._control(self._server.id) if self._control is not None else None
+        try:
+            process = self._launcher.start(resolved, None if control is None else control.child_fd)
+        finally:
+            if control is not None:
+                control.started()
+        session = ClientSession(
+            process.stdout,
+            process.stdin,
+            process.stderr,
+            self._clock,
+            limits=self._limits,
+            capabilities=self._server.capabilities.value,
+        )
+        self._live = _Live(process, session)
+        session.connect(deadline)
+        return self._live
+
+    def send(self, tool: str, arguments: bytes, gate: Callable[[], bool], deadline: Deadline) -> Reply:
+        with self._lock:
+            live = self._live
+            if live is None or live.observation is None or live.observation.drift:
+                return NotSent(Reason.SERVER_UNAVAILABLE, "no process of this server stands as it was pinned")
+            if self._server.tool(tool) is None:
+                return NotSent(Reason.SERVER_UNAVAILABLE, "the server has no such tool in the contract")
+            changed = False
+
+            def open_still() -> bool:
+                nonlocal changed
+                changed = live.changed
+                return not changed and gate()
+
+            end = live.session.call(tool, arguments, gate=open_still, deadline=deadline)
+            if isinstance(end, outcomes.NotSent):
+                if changed:
+                    return NotSent(Reason.SERVER_UNAVAILABLE, "the tool list changed after it was looked at")
+                return NotSent(end.reason, end.detail)
+            self.calls += 1
+            return self._judged(tool, end)
+
+    def _judged(self, tool: str, end: outcomes.Result | outcomes.Error | outcomes.Uncertain) -> Reply:
+        if isinstance(end, outcomes.Uncertain):
+            return Uncertain(end.reason, end.detail, end.wrote)
+        if isinstance(end, outcomes.Error):
+            return Replied(end.data, True, end.wrote, end.replied)
+        contradiction = self._contradiction(tool, end)
+        if contradiction:
+            return Uncertain(Reason.RESULT_INVALID, contradiction, end.wrote)
+        return Replied(end.data, end.failed, end.wrote, end.replied)
+
+    def _contradiction(self, tool: str, end: outcomes.Result) -> str:
+        """What a result says against itself or against the tool's output schema; empty if nothing."""
+        checker = self._output(tool)
+        if checker is None:
+            return ""
+        if "structuredContent" not in end.value:
+            return "" if end.failed else "the result has no structured content, which the output schema demands"
+        faults = checker.faults(end.value["structuredContent"])
+        if end.failed:
+            return "" if faults else "the result says that it failed, and holds a success"
+        return f"the result is outside the output schema: {faults[0].path} {faults[0].message}" if faults else ""
+
+    def _output(self, tool: str) -> Checker | None:
+        if tool not in self._outputs:
+            pinned = self._server.tool(tool)
+            if pinned is None or pinned.output_schema is None:
+                return None
+            self._outputs[tool] = Checker(pinned.output_schema)
+        return self._outputs[tool]
+
+    def cancel(self, reason: str) -> bool:
+        live = self._live  # without the lock: the call in flight holds it
+        return live is not None and live.session.cancel(reason)
+
+    def close(self) -> tuple[Ending, ...]:
+        with self._lock:
+            self._closed = True
+            self._stop()
+            return tuple(self._endings)
+
+    def _stop(self, grace_ns: int = GRACE_NS) -> None:
+        live, self._live = self._live, None
+        if live is not None:
+            # Real processes end in real time, whatever clock a scenario has.
+            deadline = Deadline.after(SystemClock(), _CLOSE_NS)
+            self._endings.append(live.process.stop(live.session.finish, deadline, grace_ns))
+            live.session.close()
+
+
+def _some(paths: tuple[str, ...] | list[str]) -> str:
+    shown = ", ".join(f"`{path}`" for path in paths[:3])
+    return shown + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
