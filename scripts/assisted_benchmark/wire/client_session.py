@@ -125,7 +125,7 @@ class ClientSession:
             ServerError: protocol_mismatch, deadline_exceeded, server_unavailable, or
                 malformed_frame for an answer of a wrong shape.
         """
-        self._take_turn(deadline)
+        self._require_turn(deadline)
         try:
             connected = self._negotiate(deadline)
             if connected.era is Era.STATELESS and connected.list_changed:
@@ -215,7 +215,7 @@ class ClientSession:
             ServerError: incomplete_listing, duplicate_tool, malformed_frame, failed,
                 deadline_exceeded or server_unavailable.
         """
-        self._take_turn(deadline)
+        self._require_turn(deadline)
         try:
             self._inbox.changed = False  # before asking: what changes while we list counts
             return self._list_pages(deadline)
@@ -259,7 +259,7 @@ class ClientSession:
         `arguments` are an object's RFC 8785 bytes, and exactly those are sent. Progress does
         not extend the deadline.
         """
-        if not self._turn.acquire(timeout=_seconds(deadline)):
+        if not self._take_turn(deadline):
             return NotSent(Reason.SERVER_UNAVAILABLE, "another call holds the session")
         try:
             with self._cancel_lock:
@@ -338,8 +338,11 @@ class ClientSession:
         """Let go of the descriptors. Idempotent."""
         self._channel.close()
 
-    def _take_turn(self, deadline: Deadline) -> None:
-        if not self._turn.acquire(timeout=_seconds(deadline)):
+    def _take_turn(self, deadline: Deadline) -> bool:
+        return self._turn.acquire(blocking=False) or self._turn.acquire(timeout=_seconds(deadline))
+
+    def _require_turn(self, deadline: Deadline) -> None:
+        if not self._take_turn(deadline):
             raise ServerError(Reason.DEADLINE_EXCEEDED, "another call holds the session")
 
 
