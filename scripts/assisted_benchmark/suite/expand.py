@@ -19,6 +19,7 @@ from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.errors import DocumentError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import did_you_mean
+from assisted_benchmark.live_policy.checks import Pins
 from assisted_benchmark.live_policy.policy import Plan, PlannedStep, Policy, compile_plan
 from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.suite.agents import CaseAgent, Shot
@@ -46,10 +47,10 @@ PLAIN = "plain"
 
 @frozen(kw_only=True)
 class Origin:
-    """What a scenario's cases share: the policy and its pin, the contract's folder, a digest of all files read."""
+    """What a scenario's cases share: the policy, the pins, the contract's folder, a digest of all files read."""
 
     policy: Policy
-    pinned: Digest
+    pins: Pins
     folder: str
     source: Digest
 
@@ -149,7 +150,7 @@ class _Expansion:
             because=because,
             tags=scenario.tags,
             plan=plan,
-            pinned=origin.pinned,
+            pins=origin.pins,
             folder=origin.folder,
             source=origin.source,
             agent=agent,

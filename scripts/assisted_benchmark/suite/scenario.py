@@ -15,6 +15,7 @@ from assisted_benchmark.kernel.canonical import Canonical
 from assisted_benchmark.kernel.clock import SECOND
 from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.live_policy.checks import Pins
 from assisted_benchmark.live_policy.policy import Plan
 from assisted_benchmark.suite.agents import CaseAgent
 from assisted_benchmark.suite.faults import Fault
@@ -191,7 +192,7 @@ class Candidates:
 class Case:
     """One case, ready to run. `id` is broker/file/case and stable.
 
-    `pinned` is the policy's digest as the runner pinned it; `folder` is the contract file's, from which
+    `pins` are the digests that the runner has pinned; `folder` is the contract file's, from which
     real servers are started; `source` is a digest of the files that the case was made from.
     """
 
@@ -200,7 +201,7 @@ class Case:
     because: str
     tags: tuple[str, ...]
     plan: Plan
-    pinned: Digest
+    pins: Pins
     folder: str
     source: Digest
     agent: CaseAgent

@@ -1,0 +1,141 @@
+"""The servers of a case as models in this process: the fast dispatcher. It ships as product code, not as a mock.
+
+Calls are counted where they arrive, at the server's face. A server whose contract asks for the
+harness's channel is the synthetic interface; every other answers from its cassette.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from assisted_benchmark.contract.drift import drift
+from assisted_benchmark.contract.model import Contract, Server, tools_digest
+from assisted_benchmark.kernel.canonical import Canonical, canonical_bytes
+from assisted_benchmark.kernel.clock import Clock, Deadline
+from assisted_benchmark.kernel.digest import Digest, digest_of
+from assisted_benchmark.kernel.errors import ServerError
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.ledger.protocol import Claimed
+from assisted_benchmark.live_policy.ports import NotSent, Observation, Replied, Reply, Unavailable, Uncertain
+from assisted_benchmark.workloads.faults import Delivery, Face, Fault
+from assisted_benchmark.workloads.model import Event, Model
+from assisted_benchmark.workloads.recorded import Cassette, Recorded
+from assisted_benchmark.workloads.recorded import load as load_cassette
+from assisted_benchmark.workloads.synthetic_ui import SyntheticUi
+
+_RECORDED: Final = "assisted_benchmark.workloads.recorded"
+_SYNTHETIC: Final = "assisted_benchmark.workloads.synthetic_ui"
+_LOST: Final = {
+    Delivery.NEVER: "no answer came within the time",
+    Delivery.DIED: "the server died before its answer",
+    Delivery.GARBLED: "what came is no answer",
+}
+
+
+def launches_in_process(contract: Contract) -> dict[str, Digest]:
+    """What each server's launch resolves to here: a model in this process, named by its template."""
+    return {each.id: digest_of("in-process@1", canonical_bytes(each.launch.value())) for each in contract.servers}
+
+
+@lru_cache(maxsize=64)
+def _cassette(path: str) -> Cassette:
+    return load_cassette(Path(path))
+
+
+def model_of(server: Server, folder: str, seed: int, task: str) -> Model:
+    """The model that a contract's launch template would start.
+
+    Raises:
+        ServerError: launch_failed, if the template starts no workload that can run in this process.
+    """
+    argv = server.launch.argv
+    if _SYNTHETIC in argv:
+        return SyntheticUi(seed, task)
+    if _RECORDED in argv:
+        return Recorded(_cassette(argv[-1].replace("{contract}", folder)))
+    raise ServerError(Reason.LAUNCH_FAILED, f"the server `{server.id}` runs only as a process; say `servers: process`")
+
+
+class InProcess:
+    """Carries claimed calls to models. `launches` are what the contract's launches resolved to."""
+
+    def __init__(
+        self, contract: Contract, launches: Mapping[str, Digest], models: Mapping[str, Model], clock: Clock
+    ) -> None:
+        self._contract = contract
+        self._launches = dict(launches)
+        self._clock = clock
+        self._faces = {name: Face(model) for name, model in models.items()}
+
+    @property
+    def calls(self) -> dict[str, int]:
+        """How many calls arrived at each server."""
+        return {name: sum(face.received.values()) for name, face in self._faces.items()}
+
+    def events(self, server: str) -> list[Event]:
+        """What a server really did: the oracle's view."""
+        return self._faces[server].model.events
+
+    def arm(self, server: str, fault: Fault) -> None:
+        """From now on this server misbehaves."""
+        self._faces[server].arm(fault)
+
+    def substitute(self, server: str) -> None:
+        """From now on another program stands where this server was."""
+        self._launches[server] = digest_of("in-process@1", self._launches[server].encode())
+
+    def observe(
+        self,
+        server: str,
+        *,
+        fresh: bool,  # noqa: ARG002 - a model is always looked at afresh
+        deadline: Deadline,  # noqa: ARG002 - and at once
+    ) -> Observation | Unavailable:
+        face, pinned = self._faces[server], self._contract.server(server)
+        if face.ended is not None or pinned is None:
+            return Unavailable(Reason.SERVER_UNAVAILABLE, "the server has ended")
+        # A model's list changes only with a notice, so an unchanged one is digested once and for all.
+        live = _unchanged_list(pinned, face) if face.changes == 0 else tools_digest(face.tools())
+        changes = () if live == pinned.tools_digest else drift(pinned, face.tools())
+        return Observation(self._launches[server], live, tuple(change.line() for change in changes))
+
+    def send(
+        self,
+        claimed: Claimed,
+        *,
+        gate: Callable[[], bool],
+        deadline: Deadline,  # noqa: ARG002 - a model answers at once, or its fault says that it never will
+    ) -> Reply:
+        permit = claimed.permit
+        face = self._faces[permit.server]
+        if face.ended is not None:
+            return NotSent(Reason.SERVER_UNAVAILABLE, "the server has ended")
+        if not gate():
+            return NotSent(Reason.EXPIRED)
+        wrote = self._clock.now()
+        answer = face.call(permit.tool, Canonical(permit.arguments).value)
+        if answer.delivery is Delivery.TWICE:
+            return Uncertain(Reason.RESULT_INVALID, "two answers came to one call", wrote)
+        if answer.delivery is not Delivery.WHOLE:
+            return Uncertain(Reason.OUTCOME_UNKNOWN, _LOST[answer.delivery], wrote)
+        result = answer.result or {}
+        return Replied(canonical_bytes(result), result.get("isError") is True, wrote, self._clock.now())
+
+
+# The digest of the list that a launch's model shows before anything happens.
+_lists: Final[dict[tuple[str, ...], Digest]] = {}
+
+
+def _unchanged_list(server: Server, face: Face) -> Digest:
+    argv = server.launch.argv
+    if argv not in _lists:
+        _lists[argv] = tools_digest(face.tools())
+    return _lists[argv]
+
+
+def models_of(contract: Contract, folder: str, seed: int, task: str) -> dict[str, Model]:
+    """A fresh model for each server of a contract."""
+    return {each.id: model_of(each, folder, seed, task) for each in contract.servers}
