@@ -150,7 +150,7 @@ class Launcher:
         files = tuple(files)
         if not files:
             return {}
-        top = os.path.commonpath([os.path.dirname(each.path) for each in files])
+        top = os.path.commonpath([os.path.dirname(os.path.abspath(each.path)) for each in files])
         copies = {}
         for each in files:
             copy = room / "files" / os.path.relpath(each.path, top)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from assisted_benchmark.contract.drift import drift
-from assisted_benchmark.contract.json_schema import Checker
 from assisted_benchmark.contract.model import Contract, Server, tools_digest
 from assisted_benchmark.kernel.clock import SECOND, Clock, Deadline, SystemClock
 from assisted_benchmark.kernel.digest import Digest
@@ -146,7 +145,6 @@ class _Route:
         self._endings: list[Ending] = []
         self._closed = False
         self._lock = threading.Lock()
-        self._outputs: dict[str, Checker] = {}
         self.calls = 0
 
     def resolved(self) -> Resolved:
@@ -244,37 +242,14 @@ class _Route:
                     return NotSent(Reason.SERVER_UNAVAILABLE, "the tool list changed after it was looked at")
                 return NotSent(end.reason, end.detail)
             self.calls += 1
-            return self._judged(tool, end)
-
-    def _judged(self, tool: str, end: outcomes.Result | outcomes.Error | outcomes.Uncertain) -> Reply:
-        if isinstance(end, outcomes.Uncertain):
-            return Uncertain(end.reason, end.detail, end.wrote)
-        if isinstance(end, outcomes.Error):
-            return Replied(end.data, True, end.wrote, end.replied)
-        contradiction = self._contradiction(tool, end)
-        if contradiction:
-            return Uncertain(Reason.RESULT_INVALID, contradiction, end.wrote)
-        return Replied(end.data, end.failed, end.wrote, end.replied)
-
-    def _contradiction(self, tool: str, end: outcomes.Result) -> str:
-        """What a result says against itself or against the tool's output schema; empty if nothing."""
-        checker = self._output(tool)
-        if checker is None:
-            return ""
-        if "structuredContent" not in end.value:
-            return "" if end.failed else "the result has no structured content, which the output schema demands"
-        faults = checker.faults(end.value["structuredContent"])
-        if end.failed:
-            return "" if faults else "the result says that it failed, and holds a success"
-        return f"the result is outside the output schema: {faults[0].path} {faults[0].message}" if faults else ""
-
-    def _output(self, tool: str) -> Checker | None:
-        if tool not in self._outputs:
-            pinned = self._server.tool(tool)
-            if pinned is None or pinned.output_schema is None:
-                return None
-            self._outputs[tool] = Checker(pinned.output_schema)
-        return self._outputs[tool]
+            match end:
+                case outcomes.Uncertain():
+                    return Uncertain(end.reason, end.detail, end.wrote)
+                case outcomes.Error():
+                    return Replied(end.data, True, end.wrote, end.replied)
+                case outcomes.Result():
+                    # Whether a result contradicts itself or its schema is the broker's to judge, for every dispatcher.
+                    return Replied(end.data, end.failed, end.wrote, end.replied)
 
     def cancel(self, reason: str) -> bool:
         live = self._live  # without the lock: the call in flight holds it
