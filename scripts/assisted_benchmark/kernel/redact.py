@@ -1,0 +1,31 @@
+"""The one redactor: what a contract marks as sensitive leaves no receipt, log or report in the clear."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from assisted_benchmark.kernel.canonical import Json
+
+REDACTED: Final = "[redacted]"
+
+
+def pointer(path: str, step: str | int) -> str:
+    """The JSON pointer of what stands at `step` below `path`."""
+    return f"{path}/{str(step).replace('~', '~0').replace('/', '~1')}"
+
+
+def is_sensitive(path: str, sensitive: Iterable[str]) -> bool:
+    """Whether the value at this JSON pointer is marked, by itself or with the value that holds it."""
+    return any(path == marked or path.startswith(f"{marked}/") for marked in sensitive)
+
+
+def redact(value: Json, sensitive: tuple[str, ...], path: str = "") -> Json:
+    """A fresh value in which every sensitive part is `[redacted]`."""
+    if is_sensitive(path, sensitive):
+        return REDACTED
+    if type(value) is dict:
+        return {key: redact(each, sensitive, pointer(path, key)) for key, each in value.items()}
+    if type(value) is list:
+        return [redact(each, sensitive, pointer(path, index)) for index, each in enumerate(value)]
+    return value

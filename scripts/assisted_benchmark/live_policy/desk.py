@@ -1,0 +1,137 @@
+"""Where the broker writes: receipts of refusals and events, and the drafts of what the ledger moves."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from assisted_benchmark.kernel.chance import Chance
+from assisted_benchmark.kernel.clock import Clock
+from assisted_benchmark.kernel.decision import Admitted, Refused
+from assisted_benchmark.kernel.errors import LedgerError
+from assisted_benchmark.kernel.keys import KeyRing, Purpose
+from assisted_benchmark.kernel.reasons import LIVE_ORDER, Reason
+from assisted_benchmark.ledger.protocol import Draft, Ledger
+from assisted_benchmark.live_policy.grant import Session
+from assisted_benchmark.live_policy.opened import OpenGrant
+from assisted_benchmark.live_policy.proposal import Proposal
+from assisted_benchmark.live_policy.states import State
+
+DECISION: Final = "decision"
+OUTCOME: Final = "outcome"
+RECONCILIATION: Final = "reconciliation"
+EVENT: Final = "event"
+
+# The chain of what was refused under a run that the ledger does not know.
+STRAY_RUN: Final = "-"
+
+_BEFORE_STORE: Final = frozenset(LIVE_ORDER[: LIVE_ORDER.index(Reason.STORE_UNAVAILABLE)])
+_RECEIPT_ID_BYTES: Final = 16
+
+
+class Desk:
+    """The ledger with all that a receipt needs: clock, chance, the key of argument digests."""
+
+    __slots__ = ("_arguments_key", "_token", "clock", "ledger")
+
+    def __init__(self, ledger: Ledger, clock: Clock, chance: Chance, keys: KeyRing) -> None:
+        self.ledger = ledger
+        self.clock = clock
+        self._token = chance.token
+        self._arguments_key = keys.key(Purpose.RECEIPT_ARGUMENTS)
+
+    def keyed(self, arguments: bytes) -> str:
+        """The digest of arguments that a receipt may hold: without the key, not even `hold` can be guessed."""
+        return self._arguments_key.mac(arguments).hex()
+
+    def receipt_id(self) -> str:
+        """A random name that an agent may hear."""
+        return self._token(_RECEIPT_ID_BYTES).hex()
+
+    def draft(
+        self,
+        kind: str,
+        reason: str,
+        session: Session,
+        permit: Admitted | None = None,
+        *,
+        detail: str = "",
+        state: str = "",
+    ) -> Draft:
+        """A receipt about a call that was admitted, or about the grant as a whole."""
+        now = self.clock.now()
+        if permit is None:
+            return Draft(kind, self.receipt_id(), now, reason, session.grant, state=state, detail=detail)
+        return Draft(
+            kind,
+            self.receipt_id(),
+            now,
+            reason,
+            session.grant,
+            permit.group.hex(),
+            permit.candidate,
+            permit.server,
+            permit.tool,
+            self.keyed(permit.arguments),
+            state,
+            detail,
+        )
+
+    def refuse(
+        self,
+        session: Session,
+        grant: OpenGrant | None,
+        reason: Reason,
+        detail: str,
+        *,
+        checked: tuple[str, ...] = (),
+        proposal: Proposal | None = None,
+        nearest: str = "",
+    ) -> Refused:
+        """Write down a refusal and give it back.
+
+        Refusals by the grant's own session count against its open group, which is exhausted when
+        the policy's bound is reached. Nobody else's count.
+        """
+        own = grant is not None and session == grant.session and grant.status == State.SEALED
+        draft = self._refusal(session, reason, detail, proposal)
+        try:
+            if grant is None or not own:
+                self.ledger.record(self._chain(session.run), draft)
+            else:
+                self._count(grant, draft)
+        except LedgerError as error:
+            # Without a store there is no receipt; an earlier check's reason stands all the same.
+            kept = reason if reason in _BEFORE_STORE else Reason.STORE_UNAVAILABLE
+            return Refused(kept, f"{detail}; no receipt could be written: {error.detail}", None, checked, nearest)
+        return Refused(reason, detail, draft.id, checked, nearest)
+
+    def _count(self, grant: OpenGrant, draft: Draft) -> None:
+        key, run = grant.key, grant.session.run
+        count = self.ledger.record(run, draft, refused=key)
+        if count >= grant.plan.policy.max_refusals:
+            spent = self.draft(EVENT, Reason.EXHAUSTED.value, grant.session, detail=f"{count} refusals")
+            if self.ledger.move(key, run, State.SEALED, State.EXHAUSTED, spent):
+                grant.settled(State.EXHAUSTED)
+
+    def _refusal(self, session: Session, reason: Reason, detail: str, proposal: Proposal | None) -> Draft:
+        now = self.clock.now()
+        if proposal is None:
+            return Draft(DECISION, self.receipt_id(), now, reason.value, session.grant, detail=detail)
+        return Draft(
+            DECISION,
+            self.receipt_id(),
+            now,
+            reason.value,
+            session.grant,
+            server=proposal.server,
+            tool=proposal.tool,
+            arguments=self.keyed(proposal.data),
+            detail=detail,
+        )
+
+    def _chain(self, run: str) -> str:
+        """The run whose chain holds a refusal: the session's, if the ledger knows it."""
+        if self.ledger.run_record(run) is not None:
+            return run
+        self.ledger.open_run(STRAY_RUN, b"{}", ())
+        return STRAY_RUN

@@ -1,0 +1,185 @@
+"""Sealed grants: a plan bound to one run, principal, VM, host and boot until one instant. Pure.
+
+    binding    what the runner and the ledger hold of a run
+    content    the grant's canonical bytes: a header made from the binding, and the plan's bytes
+    digest     of the content, and so the grant's name
+    seal       the content with a MAC over it
+
+A seal shows only that the grant came from a holder of the key. What makes a grant believed is
+that compiling the trusted policy for the trusted binding gives the same bytes again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from attrs import frozen
+
+from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes, parse
+from assisted_benchmark.kernel.clock import Instant
+from assisted_benchmark.kernel.digest import Digest, digest_of
+from assisted_benchmark.kernel.errors import CanonicalError, InputError, MisuseError
+from assisted_benchmark.kernel.keys import Key
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.text import shown
+from assisted_benchmark.live_policy.policy import Plan
+
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class Session(NamedTuple):
+    """Under which binding a proposal is judged. The harness makes it; nothing in it is the agent's to say."""
+
+    grant: Digest
+    run: str
+    principal: str
+    vm: str
+    host: Digest
+    boot: str
+
+
+class Binding(NamedTuple):
+    """What a grant is bound to. `issued` are both clocks' readings at sealing; the policy says for how long."""
+
+    run: str
+    nonce: str
+    principal: str
+    vm: str
+    host: Digest
+    boot: str
+    task: str
+    issued: Instant
+
+    def checked(self) -> Binding:
+        """Itself.
+
+        Raises:
+            MisuseError: the VM is no lower-case UUID, or the run, principal or task has no name.
+        """
+        if _UUID.fullmatch(self.vm) is None:
+            raise MisuseError(Reason.WRONG_VALUE, f"`{shown(self.vm, 60)}` is no UUID in its lower-case form")
+        if not (self.run and self.principal and self.task):
+            raise MisuseError(Reason.WRONG_VALUE, "a binding names a run, a principal and a task")
+        return self
+
+    def record(self) -> bytes:
+        """What the ledger keeps with the run."""
+        *names, (wall, mono) = self
+        return canonical_bytes([*names, str(wall), str(mono)])
+
+    @classmethod
+    def of_record(cls, record: bytes) -> Binding:
+        """The binding back from what the ledger kept."""
+        run, nonce, principal, vm, host, boot, task, wall, mono = Canonical(record).value
+        return cls(run, nonce, principal, vm, host, boot, task, Instant(int(wall), int(mono)))
+
+    def session(self, grant: Digest) -> Session:
+        """The session that this binding admits."""
+        return Session(grant, self.run, self.principal, self.vm, self.host, self.boot)
+
+
+def content_of(binding: Binding, ledger: str, plan: Plan, launches: Mapping[str, Digest]) -> bytes:
+    """The grant's canonical bytes. `launches` are the digests of what each server's launch resolved to here."""
+    lifetime = plan.policy.expires_after_ns
+    wall, mono = binding.issued
+    header = canonical_bytes(
+        {
+            "run": binding.run,
+            "nonce": binding.nonce,
+            "principal": binding.principal,
+            "ledger": ledger,
+            "vm": binding.vm,
+            "host": binding.host,
+            "boot": binding.boot,
+            "issued_at": str(wall),
+            "issued_mono": str(mono),
+            "expires_at": str(wall + lifetime),
+            "expires_mono": str(mono + lifetime),
+            "launches": dict(launches),
+        }
+    )
+    return b'{"header":%b,"plan":%b}' % (header, plan.data)
+
+
+def grant_digest(content: bytes) -> Digest:
+    """The grant's name."""
+    return digest_of("grant@1", content)
+
+
+def group_key(grant: Digest, index: int) -> bytes:
+    """The ledger's name of the group of step `index`: the grant's 32 bytes, the last two of them XORed with it."""
+    raw = bytes.fromhex(grant[7:])
+    return raw if index == 0 else raw[:30] + (int.from_bytes(raw[30:], "big") ^ index).to_bytes(2, "big")
+
+
+@frozen
+class SealedGrant:
+    """A grant's content under its MAC, as it may be handed to whoever keeps it."""
+
+    content: bytes
+    key_id: str
+    mac: bytes
+
+    @classmethod
+    def seal(cls, content: bytes, key: Key) -> SealedGrant:
+        return cls(content, key.id, key.mac(content))
+
+    @classmethod
+    def read(cls, raw: bytes) -> SealedGrant:
+        """From bytes; only their one spelling is read.
+
+        Raises:
+            InputError: seal_invalid.
+        """
+        try:
+            value = parse(raw)
+            if type(value) is dict and set(value) == {"grant", "key", "mac"}:
+                sealed = cls(canonical_bytes(value["grant"]), str(value["key"]), bytes.fromhex(value["mac"]))
+                if sealed.data == raw:
+                    return sealed
+        except (CanonicalError, ValueError, TypeError) as error:
+            raise InputError(Reason.SEAL_INVALID, "the bytes are no sealed grant") from error
+        raise InputError(Reason.SEAL_INVALID, "the bytes are no sealed grant in its one spelling")
+
+    @property
+    def data(self) -> bytes:
+        """The canonical bytes of the whole."""
+        rest = canonical_bytes({"key": self.key_id, "mac": self.mac.hex()})
+        return b'{"grant":%b,%b' % (self.content, rest[1:])
+
+    @property
+    def digest(self) -> Digest:
+        return grant_digest(self.content)
+
+    def verifies(self, key: Key) -> bool:
+        """Whether this very key made the seal."""
+        return self.key_id == key.id and key.verify(self.mac, self.content)
+
+
+class Claims(NamedTuple):
+    """What a grant says of itself, whatever that is: compared with what is trusted, and never trusted."""
+
+    run: Json
+    principal: Json
+    vm: Json
+    host: Json
+    boot: Json
+    policy: Json
+    contract: Json
+    launches: Json
+
+    @classmethod
+    def of_content(cls, content: bytes) -> Claims:
+        """As read from a presented grant; what is missing there is None."""
+        value = parse(content)
+        header, plan = (_object(value, "header"), _object(value, "plan"))
+        run, principal, vm, host, boot = (header.get(each) for each in ("run", "principal", "vm", "host", "boot"))
+        policy, contract = plan.get("policy"), plan.get("contract")
+        return cls(run, principal, vm, host, boot, policy, contract, header.get("launches"))
+
+
+def _object(value: Json, key: str) -> dict[str, Json]:
+    found = value.get(key) if type(value) is dict else None
+    return found if type(found) is dict else {}

@@ -1,0 +1,86 @@
+"""An open grant: the broker's own view of where it stands. The ledger decides; this remembers."""
+
+from __future__ import annotations
+
+from assisted_benchmark.kernel.clock import SECOND, Instant
+from assisted_benchmark.kernel.errors import LedgerError
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.ledger.protocol import Ledger
+from assisted_benchmark.live_policy.dispatch import Flight
+from assisted_benchmark.live_policy.grant import Session, group_key
+from assisted_benchmark.live_policy.policy import Plan, PlannedStep
+from assisted_benchmark.live_policy.states import State
+
+
+class OpenGrant:
+    """One grant that was recompiled from the trusted policy.
+
+    `position` is the step that is open, or the last one; `status` is that group's state and `key`
+    its name in the ledger. Threads may race here: a stale view only costs a look at the ledger,
+    as nothing is sent without a claim. `mark` is the highest wall reading so far; `stopped` says why
+    nothing of this grant may be written any more.
+    """
+
+    __slots__ = ("expires", "flight", "key", "mark", "plan", "position", "session", "status", "step", "stopped")
+
+    def __init__(self, session: Session, plan: Plan, issued: Instant) -> None:
+        lifetime = plan.policy.expires_after_ns
+        wall, mono = issued
+        self.session = session
+        self.plan = plan
+        self.expires = Instant(wall + lifetime, mono + lifetime)
+        self.mark = wall
+        self.flight: Flight | None = None
+        self.stopped: Reason | None = None
+        self._stand(0, State.SEALED)
+
+    def _stand(self, position: int, status: str) -> None:
+        self.position = position
+        self.step: PlannedStep = self.plan.steps[position]
+        self.key = group_key(self.session.grant, position)
+        self.status = status
+
+    def live(self, now: Instant) -> bool:
+        """Whether `now` lies between sealing and expiry on both clocks, and no clock was set back."""
+        lifetime = self.plan.policy.expires_after_ns
+        wall, mono = self.expires
+        return (
+            0 < wall - now.wall_ns <= lifetime
+            and 0 < mono - now.mono_ns <= lifetime
+            and now.wall_ns >= self.mark - SECOND
+        )
+
+    def expired(self, now: Instant) -> bool:
+        """Either clock suffices; the very instant of expiry is expired."""
+        return now.wall_ns >= self.expires.wall_ns or now.mono_ns >= self.expires.mono_ns
+
+    def seen(self, now: Instant) -> None:
+        """Raise the high-water mark."""
+        if now.wall_ns > self.mark:
+            self.mark = now.wall_ns
+
+    def settled(self, state: State) -> None:
+        """The open group came to its end; only a success opens the next step."""
+        if state is State.SUCCEEDED and self.position + 1 < len(self.plan.steps):
+            self._stand(self.position + 1, State.SEALED)
+        else:
+            self.status = state
+
+    def refresh(self, ledger: Ledger) -> None:
+        """Stand where the ledger's rows say.
+
+        Raises:
+            LedgerError: the ledger cannot answer, or lacks a group of this grant.
+        """
+        last = len(self.plan.steps) - 1
+        for position in range(last + 1):
+            row = ledger.row(group_key(self.session.grant, position))
+            if row is None:
+                raise LedgerError(Reason.LEDGER_MALFORMED, "a group of an open grant is not in the ledger")
+            if row.state != State.SUCCEEDED or position == last:
+                self._stand(position, row.state)
+                return
+
+    def groups(self) -> tuple[bytes, ...]:
+        """The names of all groups, in the steps' order."""
+        return tuple(group_key(self.session.grant, index) for index in range(len(self.plan.steps)))
