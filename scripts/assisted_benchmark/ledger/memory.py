@@ -133,6 +133,7 @@ class MemoryLedger:
 
     def recover(self, run: str, at: Instant) -> tuple[bytes, ...]:
         with self._lock:
+            self._require_run(run)
             chain = self._chains.get(run)
             if chain is None:
                 return ()

@@ -1,0 +1,152 @@
+"""The ledger's files beside the database: private ones, the writers' queue, and the anchor.
+
+The anchor is kept where the keys are. It names the ledger and the last thing that was committed:
+how many runs there are, and the last written run's number, length and head. It is written after
+each commit, so a crash leaves a database that is ahead of its anchor, never behind; a database
+that lacks what the anchor names was rolled back.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import stat
+from pathlib import Path
+from threading import Event, Thread
+from typing import Final, NamedTuple
+
+from assisted_benchmark.kernel.digest import Digest
+from assisted_benchmark.kernel.errors import IntegrityError, LedgerError, MisuseError
+from assisted_benchmark.kernel.reasons import Reason
+
+_ANCHOR: Final = re.compile(
+    rb"assisted-benchmark/ledger-anchor@1 ([^ \n]+)\n([0-9]{20}) ([0-9]{20}) ([0-9]{20}) (sha256:[0-9a-f]{64})\n"
+)
+
+
+def create_private(path: Path) -> int:
+    """A new owner-only file, open for writing.
+
+    Raises:
+        MisuseError: something is there already (misuse).
+        LedgerError: it cannot be made (store_unavailable).
+    """
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        raise MisuseError(Reason.MISUSE, f"{path} exists already; open it, or name another path") from None
+    except OSError as error:
+        raise LedgerError(Reason.STORE_UNAVAILABLE, f"{path} cannot be created: {error.strerror}") from error
+
+
+def require_private(path: Path) -> None:
+    """Refuse a file that others could read or change, or that is none.
+
+    Raises:
+        LedgerError: it does not exist (ledger_missing) or cannot be looked at (store_unavailable).
+        IntegrityError: it is a link or no regular file, or others may open it (ledger_malformed).
+    """
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        raise LedgerError(Reason.LEDGER_MISSING, f"there is no {path}; create the ledger first") from None
+    except OSError as error:
+        raise LedgerError(Reason.STORE_UNAVAILABLE, f"{path} cannot be opened: {error.strerror}") from error
+    if not stat.S_ISREG(found.st_mode):
+        raise IntegrityError(Reason.LEDGER_MALFORMED, f"{path} is a link or no regular file")
+    if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        raise IntegrityError(Reason.LEDGER_MALFORMED, f"{path} is open to others; it must be yours alone (mode 600)")
+
+
+class Queue:
+    """An advisory file lock that writers of all processes wait for in turn.
+
+    SQLite's own lock keeps them apart; this one keeps them fair, as SQLite's waiters back off and
+    starve. A waiter gives up after `patience` seconds: the holder may be a stopped process.
+    """
+
+    def __init__(self, path: Path, patience: float) -> None:
+        self._path = path
+        self._patience = patience
+        self._file = self._open()
+
+    def enter(self) -> None:
+        """Wait for one's turn; LedgerError(store_unavailable) if it does not come."""
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._wait()
+
+    def leave(self) -> None:
+        """Let the next one in."""
+        fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._file)
+
+    def _open(self) -> int:
+        return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+    def _wait(self) -> None:
+        # flock has no timeout, so another thread waits. One that comes too late only closes its file.
+        file, came, gone = self._file, Event(), Event()
+
+        def wait() -> None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            came.set()
+            if gone.is_set():
+                os.close(file)
+
+        Thread(target=wait, daemon=True).start()
+        if not came.wait(self._patience):
+            gone.set()
+            self._file = self._open()
+            raise LedgerError(Reason.STORE_UNAVAILABLE, f"another process holds {self._path}; is it stopped?")
+
+
+class Mark(NamedTuple):
+    """The last thing committed: how many runs there are, and the last written run's number and head."""
+
+    runs: int
+    run: int
+    length: int
+    digest: Digest
+
+
+class Anchor:
+    """The anchor file, kept open to be written after each commit."""
+
+    def __init__(self, path: Path) -> None:
+        require_private(path)
+        self._file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        found = _ANCHOR.fullmatch(os.pread(self._file, 4096, 0))
+        if found is None:
+            os.close(self._file)
+            raise IntegrityError(Reason.LEDGER_MALFORMED, f"{path} is not a ledger's anchor")
+        self.ledger = found[1].decode()
+        self.mark = Mark(int(found[2]), int(found[3]), int(found[4]), Digest(found[5].decode()))
+        self._offset = found.start(2)
+
+    @classmethod
+    def create(cls, path: Path, ledger_id: str, mark: Mark) -> None:
+        """Write a new anchor, on disk when this returns."""
+        file = create_private(path)
+        try:
+            os.write(file, b"assisted-benchmark/ledger-anchor@1 %b\n%b" % (ledger_id.encode(), _line(mark)))
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+    def write(self, mark: Mark) -> None:
+        """Advance to `mark`, in one write within one page: a killed process leaves the old one or the new."""
+        os.pwrite(self._file, _line(mark), self._offset)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._file)
+
+
+def _line(mark: Mark) -> bytes:
+    return b"%020d %020d %020d %b\n" % (mark.runs, mark.run, mark.length, mark.digest.encode())

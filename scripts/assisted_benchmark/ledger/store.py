@@ -1,0 +1,245 @@
+"""The SQLite file under a ledger: created and opened with every doubt refused, and written in turns.
+
+A turn is one write transaction. It waits in the queue of all processes, begins IMMEDIATE, and ends
+in a COMMIT and an anchor, or in nothing at all. Whatever SQLite raises becomes a LedgerError or an
+IntegrityError here, also at the COMMIT, where what happened on disk may be unknown: the caller
+must then send nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum, unique
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Any, Final
+
+import apsw
+
+from assisted_benchmark.kernel.errors import HarnessError, IntegrityError, LedgerError
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.ledger.files import Anchor, Mark, Queue, create_private, require_private
+
+APPLICATION_ID: Final = 0x41424C31  # "ABL1"
+PATIENCE_S: Final = 5.0
+
+
+@unique
+class Durability(StrEnum):
+    """What a committed claim survives: a killed process, or a power loss too."""
+
+    PROCESS = "process"
+    POWER = "power"
+
+
+SCHEMA: Final = (
+    "CREATE TABLE meta (one INTEGER PRIMARY KEY CHECK (one = 1), ledger TEXT NOT NULL, states TEXT NOT NULL,"
+    " mac BLOB NOT NULL) STRICT",
+    "CREATE TABLE runs (num INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, record BLOB NOT NULL,"
+    " mac BLOB NOT NULL) STRICT",
+    "CREATE TABLE heads (num INTEGER PRIMARY KEY, length INTEGER NOT NULL, digest TEXT NOT NULL,"
+    " total BLOB NOT NULL, mac BLOB NOT NULL) STRICT",
+    "CREATE TABLE groups (name BLOB PRIMARY KEY, num INTEGER NOT NULL, state TEXT NOT NULL,"
+    " candidate TEXT NOT NULL, refusals INTEGER NOT NULL, mac BLOB NOT NULL) STRICT, WITHOUT ROWID",
+    "CREATE INDEX groups_of_run ON groups (num)",
+    "CREATE TABLE receipts (num INTEGER NOT NULL, seq INTEGER NOT NULL, line BLOB NOT NULL,"
+    " PRIMARY KEY (num, seq)) STRICT, WITHOUT ROWID",
+)
+
+
+def require_safe_version(version: str) -> None:
+    """Refuse an SQLite that can lose a committed transaction (the WAL-reset fault, fixed in 3.51.3).
+
+    Raises:
+        LedgerError: ledger_unsafe_version.
+    """
+    parts = tuple(int(part) for part in version.split(".")[:3])
+    if not (parts >= (3, 51, 3) or (3, 50, 7) <= parts < (3, 51) or (3, 44, 6) <= parts < (3, 45)):
+        raise LedgerError(
+            Reason.LEDGER_UNSAFE_VERSION, f"SQLite {version} can lose committed claims; 3.51.3 or later is needed"
+        )
+
+
+def translated(error: apsw.Error) -> HarnessError:
+    """SQLite's fault as ours."""
+    if isinstance(error, apsw.CorruptError | apsw.NotADBError):
+        return IntegrityError(Reason.LEDGER_MALFORMED, f"the ledger's file is damaged: {error}")
+    if isinstance(error, apsw.ConstraintError | apsw.MismatchError):
+        return IntegrityError(Reason.LEDGER_TAMPERED, f"the ledger's rows contradict one another: {error}")
+    return LedgerError(Reason.STORE_UNAVAILABLE, f"the ledger cannot be used: {error}")
+
+
+class Store:
+    """One connection to a ledger's file, shared by threads one at a time. A context manager: one turn."""
+
+    def __init__(self, path: Path, anchor: Path, durability: Durability) -> None:
+        require_safe_version(apsw.sqlite_lib_version())
+        for each in (path, anchor):
+            require_private(each)
+        for suffix in ("-wal", "-shm", "-lock"):
+            if os.path.lexists(f"{path}{suffix}"):
+                require_private(Path(f"{path}{suffix}"))
+        self.anchor = Anchor(anchor)
+        self.others_wrote = True
+        self._mark: Mark | None = None
+        self._process = os.getpid()
+        self._lock = Lock()
+        self._version = self._begun = -1
+        try:
+            self._queue = Queue(Path(f"{path}-lock"), PATIENCE_S)
+        except OSError as error:
+            self.anchor.close()
+            raise LedgerError(Reason.STORE_UNAVAILABLE, f"{path}-lock cannot be opened: {error.strerror}") from error
+        try:
+            self._connection = _connect(path, durability)
+            self._cursor = self._connection.cursor()
+            self._data_version = self._connection.data_version
+            self.changes = self._connection.changes
+            _check(self._connection)
+        except apsw.Error as error:
+            self.close()
+            raise translated(error) from error
+        except IntegrityError:
+            self.close()
+            raise
+
+    def write(self, sql: str, values: tuple[Any, ...]) -> None:
+        """One writing statement within a turn; `changes()` then tells how many rows it changed."""
+        self._cursor.execute(sql, values)
+
+    def read(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        """All rows of one reading statement within a turn."""
+        return self._cursor.execute(sql, values).fetchall()
+
+    def select(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        """All rows of one reading statement outside of a turn.
+
+        Raises:
+            LedgerError: store_unavailable.
+            IntegrityError: ledger_malformed.
+        """
+        with self._lock:
+            self._require_own_process()
+            try:
+                return self._cursor.execute(sql, values).fetchall()
+            except apsw.Error as error:
+                raise translated(error) from error
+
+    def commit(self, mark: Mark) -> None:
+        """Let this turn end in a COMMIT, and the anchor in `mark`; without it a turn changes nothing."""
+        self._mark = mark
+
+    def __enter__(self) -> None:
+        """Begin a turn. `others_wrote` then says whether what was read in earlier turns may be stale."""
+        self._lock.acquire()
+        try:
+            self._require_own_process()
+            self._queue.enter()
+            try:
+                self._cursor.execute("BEGIN IMMEDIATE")
+            except BaseException:
+                self._queue.leave()
+                raise
+        except apsw.Error as error:
+            self._lock.release()
+            raise translated(error) from error
+        except BaseException:
+            self._lock.release()
+            raise
+        self._mark = None
+        self._begun = self._data_version()
+        self.others_wrote = self._begun != self._version
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the turn: all of it, or none."""
+        try:
+            if error is None and self._mark is not None:
+                self._cursor.execute("COMMIT")
+                self._version = self._data_version()
+                self.anchor.write(self._mark)
+            else:
+                self._cursor.execute("ROLLBACK")
+                self._version = self._begun
+        except (apsw.Error, OSError) as fault:
+            error = fault
+        finally:
+            if error is not None:
+                self._undo()
+            self._queue.leave()
+            self._lock.release()
+        if isinstance(error, apsw.Error):
+            raise translated(error) from error
+        if isinstance(error, OSError):
+            raise LedgerError(Reason.STORE_UNAVAILABLE, f"the anchor cannot be written: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Let go of the files. Idempotent."""
+        with self._lock:
+            if self._process:
+                self._process = 0
+                self._connection.close(True)  # errors are of no more interest: what counts is committed
+                self._queue.close()
+                self.anchor.close()
+
+    def _undo(self) -> None:
+        self._version = -1  # nothing read so far is to be relied on
+        try:
+            if self._connection.in_transaction:
+                self._cursor.execute("ROLLBACK")
+        except apsw.Error:
+            # A connection that can neither commit nor roll back is of no more use: every later call is refused.
+            self._connection.close(True)
+
+    def _require_own_process(self) -> None:
+        if self._process != os.getpid():
+            raise LedgerError(Reason.STORE_UNAVAILABLE, "the ledger is closed, or was opened before a fork")
+
+
+def create_database(path: Path, meta: tuple[Any, ...]) -> None:
+    """A new owner-only file with a ledger's tables and its `meta` row, on disk when this returns.
+
+    Raises:
+        MisuseError: something is there already (misuse).
+        LedgerError: store_unavailable or ledger_unsafe_version.
+    """
+    require_safe_version(apsw.sqlite_lib_version())
+    os.close(create_private(path))
+    try:
+        connection = _connect(path, Durability.POWER)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        with connection:
+            for statement in SCHEMA:
+                connection.execute(statement)
+            connection.execute("INSERT INTO meta VALUES (1, ?, ?, ?)", meta)
+        connection.close()
+    except apsw.Error as error:
+        raise translated(error) from error
+
+
+def _check(connection: apsw.Connection) -> None:
+    """Refuse a database that is not a ledger, before anything in it is changed."""
+    application = connection.pragma("application_id")
+    journal = connection.pragma("journal_mode")
+    tables = tuple(sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL"))
+    if (application, journal, tables) != (APPLICATION_ID, "wal", SCHEMA):
+        raise IntegrityError(Reason.LEDGER_MALFORMED, "the file is an SQLite database, but not a ledger")
+    ((damage,),) = connection.execute("PRAGMA quick_check(1)").fetchall()
+    if damage != "ok":
+        raise IntegrityError(Reason.LEDGER_MALFORMED, f"the ledger's file is damaged: {damage}")
+
+
+def _connect(path: Path, durability: Durability) -> apsw.Connection:
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    # Plans must not be made anew for each value, and a schema from elsewhere must not run code.
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    connection.set_busy_timeout(int(PATIENCE_S * 1000))
+    connection.execute(f"PRAGMA synchronous = {'FULL' if durability is Durability.POWER else 'NORMAL'}")
+    connection.execute("PRAGMA fullfsync = ON")  # macOS: a plain fsync stops at the drive's cache
+    connection.execute("PRAGMA cache_size = -16384")
+    return connection
