@@ -100,8 +100,8 @@ def test_a_flood_on_standard_error_holds_the_answer_back_until_it_is_drained():
         ui.stderr.close()
         number = ui.call(CLICK[0], **CLICK[1])
         assert ui.line(0.2) == b""
-        while not select.select([ui.process.stdout], [], [], 0)[0]:
-            os.read(read_end, 1 << 16)
+        while ui.process.stdout not in (ready := select.select([ui.process.stdout, read_end], [], [])[0]):
+            assert (ready, os.read(read_end, 1 << 16) != b"") == ([read_end], True)
         os.close(read_end)
         assert json.loads(ui.line())["id"] == number
 
