@@ -90,8 +90,7 @@ class ClientSession:
         self._inbox = Inbox(self._channel, self._limits)
         self._exchange = Exchange(self._channel, self._inbox, clock)
         self._turn = threading.Lock()
-        self._cancel_lock = threading.Lock()
-        self._calling = False
+        self._calling = 0  # the id of the call in flight
 
     @property
     def closed(self) -> bool:
@@ -200,7 +199,8 @@ class ClientSession:
         request_id = inbox.new_id()
         inbox.expect_subscription(request_id)
         params: Json = {"notifications": {"toolsListChanged": True}, "_meta": self._exchange.envelope}
-        self._exchange.transmit(write_request(request_id, "subscriptions/listen", params), deadline, always)
+        frame = write_request(request_id, "subscriptions/listen", params)
+        self._exchange.transmit(request_id, frame, deadline, always)
         while not inbox.subscribed and not inbox.deaf and not self.closed and self._exchange.wait(deadline):
             pass
         if not inbox.subscribed and not inbox.deaf:
@@ -262,21 +262,17 @@ class ClientSession:
         if not self._take_turn(deadline):
             return NotSent(Reason.SERVER_UNAVAILABLE, "another call holds the session")
         try:
-            with self._cancel_lock:
-                self._calling = True
             self._exchange.drain()  # before the id is given out: no answer can be there already
-            request_id = self._inbox.new_id()
+            self._calling = request_id = self._inbox.new_id()
             meta = {**self._exchange.envelope, "progressToken": request_id} if on_progress else self._exchange.envelope
             frame = write_call(request_id, tool, arguments, orjson.dumps(meta) if meta else b"")
             self._inbox.expect(request_id, on_progress)
-            sent = self._exchange.transmit(frame, deadline, gate)
+            sent = self._exchange.transmit(request_id, frame, deadline, gate)
             if not isinstance(sent, Instant):
                 return sent
             return self._end_of_call(request_id, sent, deadline)
         finally:
-            with self._cancel_lock:
-                self._calling = False
-                self._exchange.cancel_reason = None
+            self._calling = 0
             self._inbox.settle()
             self._turn.release()
 
@@ -286,20 +282,21 @@ class ClientSession:
         Not yet written, it is not sent. Written, the server is told and has a grace period for
         its result, which counts if it comes.
         """
-        with self._cancel_lock:
-            if not self._calling:
-                return False
-            self._exchange.cancel_reason = reason
-            self._channel.ring()
-            return True
+        # No lock: a reason is tied to one call's id, so one that comes too late cancels nothing else.
+        calling = self._calling
+        if not calling:
+            return False
+        self._exchange.cancelled = (calling, reason)
+        self._channel.ring()
+        return True
 
     def _end_of_call(self, request_id: int, wrote: Instant, deadline: Deadline) -> CallEnd:
         told = False
         while not self._inbox.answers:
             if self._channel.eof:
                 return Uncertain(Reason.OUTCOME_UNKNOWN, "the server ended before it answered", wrote)
-            reason = self._exchange.cancel_reason
-            if reason is not None and not told:
+            cancelled, reason = self._exchange.cancelled
+            if cancelled == request_id and not told:
                 told = True
                 self._send_cancelled(request_id, reason)
                 deadline = deadline.child(self._limits.grace_ns)

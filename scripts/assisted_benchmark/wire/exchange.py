@@ -17,14 +17,14 @@ from assisted_benchmark.wire.outcomes import NotSent, Uncertain
 class Exchange:
     """Asks, and waits. `envelope` is what every request's `_meta` holds (nothing in the handshake era).
 
-    `cancel_reason` is set, from any thread, to stop the call that is in flight.
+    `cancelled` is the last call that was cancelled, by its id, and why. Other threads set it.
     """
 
     def __init__(self, channel: Channel, inbox: Inbox, clock: Clock) -> None:
         self.channel = channel
         self.inbox = inbox
         self.envelope: dict[str, Json] = {}
-        self.cancel_reason: str | None = None
+        self.cancelled: tuple[int, str] = (0, "")
         self._clock = clock
 
     @property
@@ -43,7 +43,7 @@ class Exchange:
             params = {**params, "_meta": self.envelope}
         self.inbox.expect(request_id)
         try:
-            sent = self.transmit(write_request(request_id, method, params), deadline, always)
+            sent = self.transmit(request_id, write_request(request_id, method, params), deadline, always)
             while not self.inbox.answers:
                 if self.closed:
                     raise ServerError(Reason.SERVER_UNAVAILABLE, f"the server ended before it answered {method}")
@@ -56,15 +56,20 @@ class Exchange:
             raise ServerError(Reason.MALFORMED_FRAME, f"the answer to {method} is no message: {answer.detail}")
         return answer
 
-    def transmit(self, frame: bytes, deadline: Deadline, gate: Callable[[], bool]) -> Instant | NotSent | Uncertain:
-        """Write a frame, whole; the instant of its first byte, or how it went wrong."""
+    def transmit(
+        self, request_id: int, frame: bytes, deadline: Deadline, gate: Callable[[], bool]
+    ) -> Instant | NotSent | Uncertain:
+        """Write a frame, whole; the instant of its first byte, or how it went wrong.
+
+        Until that byte the request can be cancelled, and `gate` is asked right before it.
+        """
         channel = self.channel
         view = memoryview(frame)
         wrote: Instant | None = None
         try:
             while not self.closed:
                 if wrote is not None or channel.clear:
-                    if wrote is None and self.cancel_reason is not None:
+                    if wrote is None and self.cancelled[0] == request_id:
                         return NotSent(Reason.CANCELLED, "the call was cancelled before it was sent")
                     if wrote is None and not gate():
                         return NotSent(Reason.EXPIRED, "the gate closed before the call was sent")
