@@ -13,15 +13,13 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from attrs import frozen
 
-from assisted_benchmark.kernel.canonical import Json
 from assisted_benchmark.kernel.clock import SECOND, Instant
 from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.errors import LedgerError
-from assisted_benchmark.kernel.keys import Key
 from assisted_benchmark.kernel.names import name_fault
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Ledger
-from assisted_benchmark.live_policy.grant import Claims, SealedGrant, Session
+from assisted_benchmark.live_policy.grant import Session
 from assisted_benchmark.live_policy.matching import differences, nearest, only_target_differs
 from assisted_benchmark.live_policy.opened import OpenGrant
 from assisted_benchmark.live_policy.policy import PlannedStep, Policy, checker
@@ -60,6 +58,11 @@ class Trust:
         """Whether the contract is not the pinned one."""
         return self.policy.contract.digest != self.pins.contract
 
+    @property
+    def holds(self) -> bool:
+        """Whether both are as pinned."""
+        return not (self.policy_drifted or self.contract_drifted)
+
 
 class Question(NamedTuple):
     """A well-formed proposal under a session, and all that is needed to judge it."""
@@ -88,19 +91,6 @@ class Question(NamedTuple):
         if self.proposal.call in self.step.by_call:
             return None
         return next((step for step in self.grant.plan.steps if self.proposal.call in step.by_call), None)
-
-
-class Opening(NamedTuple):
-    """A sealed grant that is presented, and all that is needed to believe it."""
-
-    sealed: SealedGrant
-    claims: Claims
-    session: Session
-    known: bool
-    recompiled: bytes
-    boot: str
-    trust: Trust
-    key: Key
 
 
 @frozen
@@ -304,45 +294,3 @@ CHECKS: Final[tuple[Check[Question], ...]] = (
     Check(Reason.ARGUMENTS_ALTERED, _arguments_altered),
     Check(Reason.NOT_A_CANDIDATE, _not_a_candidate),
 )
-
-
-def _claimed_policy(o: Opening) -> str:
-    # A grant under another contract than the pinned one has another policy digest for that alone.
-    other = o.claims.policy != o.trust.pins.policy and o.claims.contract == o.trust.pins.contract
-    return "the policy is not the pinned one" if o.trust.policy_drifted or other else ""
-
-
-def _claimed_contract(o: Opening) -> str:
-    if o.trust.contract_drifted or o.claims.contract != o.trust.pins.contract:
-        return "the contract is not the pinned one"
-    same = o.claims.launches == dict(o.trust.launches)
-    return "" if same else "a server's launch resolves to something else than it did at sealing"
-
-
-def _recompiled(o: Opening) -> str:
-    same = o.sealed.content == o.recompiled and o.sealed.digest == o.session.grant
-    return "" if same else "compiling the trusted policy for this run gives another grant"
-
-
-OPENING: Final[tuple[Check[Opening], ...]] = (
-    Check(Reason.UNKNOWN_GRANT, lambda o: "" if o.known else "the ledger has no such run"),
-    Check(Reason.SEAL_INVALID, lambda o: "" if o.sealed.verifies(o.key) else "the seal does not verify"),
-    Check(Reason.CROSS_RUN, lambda o: _same(o.claims.run, o.session.run, "run")),
-    Check(Reason.WRONG_PRINCIPAL, lambda o: _same(o.claims.principal, o.session.principal, "session")),
-    Check(Reason.WRONG_VM, lambda o: _same(o.claims.vm, o.session.vm, "VM")),
-    Check(
-        Reason.WRONG_HOST,
-        lambda o: (
-            _same(o.claims.host, o.session.host, "host")
-            or _same(o.claims.boot, o.session.boot, "boot")
-            or _same(o.claims.boot, o.boot, "boot")
-        ),
-    ),
-    Check(Reason.POLICY_DRIFT, _claimed_policy),
-    Check(Reason.CONTRACT_DRIFT, _claimed_contract),
-    Check(Reason.GRANT_NOT_FROM_POLICY, _recompiled),
-)
-
-
-def _same(claimed: Json, bound: str, what: str) -> str:
-    return "" if claimed == bound else f"the grant names another {what}"

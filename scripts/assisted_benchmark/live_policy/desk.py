@@ -7,6 +7,7 @@ from typing import Final
 from assisted_benchmark.kernel.chance import Chance
 from assisted_benchmark.kernel.clock import Clock
 from assisted_benchmark.kernel.decision import Admitted, Refused
+from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.errors import LedgerError
 from assisted_benchmark.kernel.keys import KeyRing, Purpose
 from assisted_benchmark.kernel.reasons import LIVE_ORDER, Reason
@@ -31,17 +32,25 @@ _RECEIPT_ID_BYTES: Final = 16
 class Desk:
     """The ledger with all that a receipt needs: clock, chance, the key of argument digests."""
 
-    __slots__ = ("_arguments_key", "_token", "clock", "ledger")
+    __slots__ = ("_arguments_key", "_known", "_token", "clock", "ledger")
 
     def __init__(self, ledger: Ledger, clock: Clock, chance: Chance, keys: KeyRing) -> None:
         self.ledger = ledger
         self.clock = clock
         self._token = chance.token
         self._arguments_key = keys.key(Purpose.RECEIPT_ARGUMENTS)
+        self._known: dict[Digest, str] = {}
 
     def keyed(self, arguments: bytes) -> str:
         """The digest of arguments that a receipt may hold: without the key, not even `hold` can be guessed."""
         return self._arguments_key.mac(arguments).hex()
+
+    def keyed_once(self, permit: Admitted) -> str:
+        """The same of a sealed candidate's arguments, computed once a candidate."""
+        known = self._known.get(permit.candidate)
+        if known is None:
+            known = self._known[permit.candidate] = self.keyed(permit.arguments)
+        return known
 
     def receipt_id(self) -> str:
         """A random name that an agent may hear."""
@@ -71,7 +80,7 @@ class Desk:
             permit.candidate,
             permit.server,
             permit.tool,
-            self.keyed(permit.arguments),
+            self.keyed_once(permit),
             state,
             detail,
         )

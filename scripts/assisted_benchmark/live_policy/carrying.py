@@ -1,0 +1,186 @@
+"""Carrying an admitted call out: observe, claim, gate, send, judge, settle; at most once, whatever happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from assisted_benchmark.contract.model import Recheck
+from assisted_benchmark.kernel.clock import Deadline
+from assisted_benchmark.kernel.decision import Refused
+from assisted_benchmark.kernel.errors import LedgerError
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.ledger.protocol import Claimed, Draft, Lost
+from assisted_benchmark.live_policy.checks import Trust
+from assisted_benchmark.live_policy.deciding import Way
+from assisted_benchmark.live_policy.desk import DECISION, EVENT, OUTCOME, Desk
+from assisted_benchmark.live_policy.dispatch import Flight, Moment, Outcome, Verdict, judge
+from assisted_benchmark.live_policy.opened import OpenGrant
+from assisted_benchmark.live_policy.ports import Dispatcher, Machine, NotSent, Replied, Reply, Unavailable
+from assisted_benchmark.live_policy.states import State
+
+# What a claim that came too late is told, where another selection was not the reason.
+_LOST: Final = {
+    State.EXPIRED: Reason.EXPIRED,
+    State.REVOKED: Reason.REVOKED,
+    State.ABORTED: Reason.GROUP_TERMINAL,
+    State.EXHAUSTED: Reason.EXHAUSTED,
+}
+
+
+class Carrier:
+    """Takes what was admitted to its server, by way of the ledger."""
+
+    def __init__(
+        self,
+        *,
+        trust: Trust,
+        desk: Desk,
+        dispatcher: Dispatcher,
+        machine: Machine,
+        reply_within_ns: int,
+        on_moment: Callable[[Moment], None],
+    ) -> None:
+        self._trust = trust
+        self._desk = desk
+        self._ledger = desk.ledger
+        self._clock = desk.clock
+        self._dispatcher = dispatcher
+        self._machine = machine
+        self._reply_within_ns = reply_within_ns
+        self._on_moment = on_moment
+
+    def carry(self, way: Way) -> Outcome | Refused:
+        """From an admitted call to its recorded end."""
+        refused = self._observe(way)
+        if refused is not None:
+            return refused
+        claimed = self.claim(way)
+        return claimed if isinstance(claimed, Refused) else self._dispatch(way, claimed)
+
+    def _observe(self, way: Way) -> Refused | None:
+        self._on_moment(Moment.OBSERVE)
+        grant, step = way.grant, way.step
+        server = step.server
+        fresh = step.choice or server.recheck is Recheck.ALWAYS
+        seen = self._dispatcher.observe(
+            server.id, fresh=fresh, deadline=Deadline.after(self._clock, self._reply_within_ns)
+        )
+        if isinstance(seen, Unavailable):
+            return self._desk.refuse(grant.session, grant, seen.reason, seen.detail)
+        drift = list(seen.drift)
+        if seen.launch != self._trust.launches[server.id]:
+            drift.append("the launch is not the one that was sealed")
+        if seen.tools != server.tools_digest and not seen.drift:
+            drift.append("the tool list is not the pinned one")
+        if not drift:
+            return None
+        return self._desk.refuse(grant.session, grant, Reason.CONTRACT_DRIFT, f"`{server.id}`: {'; '.join(drift)}")
+
+    def claim(self, way: Way) -> Claimed | Refused:
+        self._on_moment(Moment.CLAIM)
+        grant, permit = way.grant, way.permit
+        session = grant.session
+        draft = Draft(
+            DECISION,
+            self._desk.receipt_id(),
+            self._clock.now(),
+            "admitted",
+            session.grant,
+            permit.group.hex(),
+            permit.candidate,
+            permit.server,
+            permit.tool,
+            self._desk.keyed_once(permit),
+            State.DISPATCHING,
+        )
+        try:
+            # INVARIANT: the marker is durable before the send. An error here means that nothing is sent.
+            claimed = self._ledger.claim(permit, session.run, draft)
+            if isinstance(claimed, Claimed):
+                return claimed
+            grant.refresh(self._ledger)
+        except LedgerError as error:
+            return self._desk.refuse(session, grant, Reason.STORE_UNAVAILABLE, error.detail)
+        return self._lost(way, claimed)
+
+    def _lost(self, way: Way, lost: Lost) -> Refused:
+        reason = _LOST.get(State(lost.state), Reason.LOST_RACE)
+        return self._desk.refuse(way.grant.session, way.grant, reason, f"`{way.step.name}` became `{lost.state}`")
+
+    def _dispatch(self, way: Way, claimed: Claimed) -> Outcome:
+        grant = way.grant
+        flight = grant.flight = Flight(claimed)
+        grant.status = State.DISPATCHING
+        self._on_moment(Moment.CLAIMED)
+        try:
+            verdict = self._sent(way, flight)
+        except Exception as error:
+            # Fail closed: whatever went wrong, bytes may be out. The error itself goes on to the caller.
+            detail = f"{type(error).__name__} while the call was in flight"
+            self._settle(way, flight, Verdict(State.UNRESOLVED, Reason.OUTCOME_UNKNOWN, detail))
+            raise
+        self._on_moment(Moment.SETTLE)
+        return self._settle(way, flight, verdict)
+
+    def _sent(self, way: Way, flight: Flight) -> Verdict:
+        grant = way.grant
+
+        def gate() -> bool:
+            if not self._still(grant, flight):
+                return False
+            self._on_moment(Moment.WRITE)
+            return True
+
+        reply: Reply
+        if (stopped := self._stop_reason(grant)) is not None:
+            reply = NotSent(stopped)
+        else:
+            reply = self._dispatcher.send(flight.claimed, gate=gate, deadline=self._until(grant))
+        self._on_moment(Moment.ANSWER)
+        verdict = judge(reply, way.step.tool, flight)
+        return self._completed(grant, reply, verdict) if isinstance(reply, Replied) else verdict
+
+    def _still(self, grant: OpenGrant, flight: Flight) -> bool:
+        with flight.lock:
+            flight.refused = self._stop_reason(grant)
+            flight.writing = flight.refused is None
+            return flight.writing
+
+    def _stop_reason(self, grant: OpenGrant) -> Reason | None:
+        """Why nothing may be written now."""
+        if grant.stopped is not None:
+            return grant.stopped
+        if self._clock.boot_id != grant.session.boot:
+            return Reason.WRONG_HOST
+        return Reason.EXPIRED if grant.expired(self._clock.now()) else None
+
+    def _completed(self, grant: OpenGrant, reply: Replied, verdict: Verdict) -> Verdict:
+        """The host and both clocks once more: an answer from elsewhere, or too late, is no success."""
+        here = self._machine.host_identity() == grant.session.host and self._clock.boot_id == grant.session.boot
+        if not here:
+            return Verdict(State.UNRESOLVED, Reason.WRONG_HOST, "the host is another one than at sealing")
+        if any(grant.expired(at) for at in (reply.wrote, reply.replied, self._clock.now())):
+            return Verdict(State.UNRESOLVED, Reason.LATE_RESULT, "the answer came after the grant's end")
+        return verdict
+
+    def _settle(self, way: Way, flight: Flight, verdict: Verdict) -> Outcome:
+        grant, permit = way.grant, way.permit
+        state, reason, detail, result = verdict
+        word = state.value if reason is None else reason.value
+        draft = self._desk.draft(OUTCOME, word, grant.session, permit, detail=detail, state=state)
+        grant.flight = None
+        try:
+            if not flight.finish():
+                # Somebody gave the call up and recorded it; what came after is told beside it.
+                self._ledger.record(grant.session.run, draft._replace(kind=EVENT, state=""))
+                return Outcome(State.UNRESOLVED, Reason.OUTCOME_UNKNOWN, draft.id, permit, b"", "given up in flight")
+            self._ledger.settle(flight.claimed, state, draft)
+        except LedgerError as error:
+            grant.settled(State.UNRESOLVED)
+            return Outcome(State.UNRESOLVED, Reason.STORE_UNAVAILABLE, None, permit, b"", error.detail)
+        grant.settled(state)
+        return Outcome(state, reason, draft.id, permit, result, detail)
+
+    def _until(self, grant: OpenGrant) -> Deadline:
+        return Deadline(self._clock, min(grant.expires.mono_ns, self._clock.now().mono_ns + self._reply_within_ns))

@@ -1,0 +1,108 @@
+"""Deciding on raw bytes under a session: a fast path that only matches, a slow one that explains."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import orjson
+
+from assisted_benchmark.kernel.canonical import parse
+from assisted_benchmark.kernel.clock import Instant
+from assisted_benchmark.kernel.decision import Admitted, Refused
+from assisted_benchmark.kernel.errors import HarnessError, InputError
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.live_policy.checks import Check, Question, Trust
+from assisted_benchmark.live_policy.desk import Desk
+from assisted_benchmark.live_policy.grant import Session
+from assisted_benchmark.live_policy.grants import Grants
+from assisted_benchmark.live_policy.matching import nearest
+from assisted_benchmark.live_policy.opened import OpenGrant
+from assisted_benchmark.live_policy.policy import Candidate, PlannedStep
+from assisted_benchmark.live_policy.proposal import read_proposal
+from assisted_benchmark.live_policy.states import State
+
+_SORTED: Final = orjson.OPT_SORT_KEYS
+_NEAR: Final = frozenset({Reason.ARGUMENTS_INVALID, Reason.WRONG_TARGET, Reason.ARGUMENTS_ALTERED})
+
+
+class Way(NamedTuple):
+    """What was admitted, and under what."""
+
+    grant: OpenGrant
+    step: PlannedStep
+    permit: Admitted
+
+
+class Decider:
+    """Judges proposals; a refusal is written down before it is given back."""
+
+    def __init__(self, *, trust: Trust, grants: Grants, desk: Desk, checks: tuple[Check[Question], ...]) -> None:
+        self._trust = trust
+        self._holds = trust.holds
+        self._find = grants.find
+        self._desk = desk
+        self._clock = desk.clock
+        self._checks = checks
+
+    def judge(self, session: Session, raw: bytes) -> Way | Refused:
+        """The decision on these bytes under this session, now."""
+        now = self._clock.now()
+        way = self.match(session, raw, now) or self.explain(session, raw, now)
+        if isinstance(way, Way):
+            way.grant.seen(now)
+        return way
+
+    def match(self, session: Session, raw: bytes, now: Instant) -> Way | None:
+        """The fast path: what passes here passes every check; for all else the checks are asked one by one.
+
+        Why equal bytes are an equal call: `orjson` writes a JSON text that denotes the parsed
+        arguments, and the sealed bytes denote the sealed ones; one text denotes one value. A float
+        such as `1.0` is written with its point, as sealed integers never are, so it does not match.
+        """
+        grant = self._find(session.grant)
+        if (
+            grant is None
+            or grant.status != State.SEALED
+            or session != grant.session
+            or not (self._holds and grant.live(now))
+            or session.boot != self._clock.boot_id
+        ):
+            return None
+        try:
+            value = parse(raw)
+            call = (value["server"], value["tool"], orjson.dumps(value["arguments"], option=_SORTED))
+            candidate = grant.step.by_call[call] if len(value) == 3 else None
+        except (InputError, KeyError, TypeError, orjson.JSONEncodeError):
+            return None
+        return None if candidate is None else Way(grant, grant.step, _permit(grant, candidate))
+
+    def explain(self, session: Session, raw: bytes, now: Instant) -> Way | Refused:
+        """The slow path: every check in order, and the first that fails."""
+        own = self._find(session.grant)
+        try:
+            proposal = read_proposal(raw)
+        except InputError as error:
+            return self._desk.refuse(session, own, error.reason, error.detail)
+        found = self._find(proposal.grant) if proposal.grant else own
+        question = Question(proposal, session, found, now, self._clock.boot_id, self._trust, self._desk.ledger)
+        checked: list[str] = []
+        for check in self._checks:
+            if detail := check.test(question):
+                near = self._nearest(check.reason, question)
+                return self._desk.refuse(
+                    session, own, check.reason, detail, checked=tuple(checked), proposal=proposal, nearest=near
+                )
+            checked.append(check.reason.value)
+        grant = question.grant
+        candidate = grant.step.by_call.get(proposal.call)
+        if candidate is None:
+            raise HarnessError(Reason.COULD_NOT_RUN, "no check failed, and the call is no candidate")
+        return Way(grant, grant.step, _permit(grant, candidate))
+
+    @staticmethod
+    def _nearest(reason: Reason, question: Question) -> str:
+        return nearest(question.step, question.proposal).name if reason in _NEAR else ""
+
+
+def _permit(grant: OpenGrant, candidate: Candidate) -> Admitted:
+    return Admitted(grant.key, candidate.digest, candidate.server, candidate.tool, candidate.arguments)

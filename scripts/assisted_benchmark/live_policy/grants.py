@@ -1,0 +1,148 @@
+"""The grants that are open here: sealed for new runs, believed when presented, remembered while in use."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from threading import Lock
+from typing import Final
+
+from assisted_benchmark.kernel.canonical import Canonical
+from assisted_benchmark.kernel.chance import Chance
+from assisted_benchmark.kernel.decision import Refused
+from assisted_benchmark.kernel.digest import Digest
+from assisted_benchmark.kernel.errors import (
+    DocumentError,
+    HarnessError,
+    InputError,
+    IntegrityError,
+    LedgerError,
+    MisuseError,
+)
+from assisted_benchmark.kernel.keys import Key
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.live_policy.checks import Check, Trust
+from assisted_benchmark.live_policy.desk import Desk
+from assisted_benchmark.live_policy.grant import Binding, Claims, SealedGrant, Session, content_of, group_key
+from assisted_benchmark.live_policy.opened import OpenGrant
+from assisted_benchmark.live_policy.opening import Opening
+from assisted_benchmark.live_policy.policy import Plan, compile_plan
+
+_NONCE_BYTES: Final = 16
+
+
+class Grants:
+    """Every grant of one trusted policy that is open here."""
+
+    def __init__(
+        self, *, trust: Trust, desk: Desk, chance: Chance, seal_key: Key, opening: tuple[Check[Opening], ...]
+    ) -> None:
+        self._trust = trust
+        self._desk = desk
+        self._ledger = desk.ledger
+        self._clock = desk.clock
+        self._chance = chance
+        self._seal_key = seal_key
+        self._opening = opening
+        self._lock = Lock()
+        self._plans: dict[str, Plan] = {}
+        # By the name of the first group. A grant that was not used yet is kept as its ledger record.
+        self._grants: dict[bytes, bytes | OpenGrant] = {}
+
+    def seal(self, *, run: str, principal: str, vm: str, host: Digest, task: str) -> SealedGrant:
+        """Compile the policy for a new run, open the run in the ledger, and give its sealed grant, which is open here.
+
+        Raises:
+            DocumentError: the policy does not compile for this task.
+            IntegrityError: policy_drift or contract_drift against the pins.
+            MisuseError: a malformed binding, a missing launch digest, or a run that exists.
+            LedgerError: the ledger cannot be used.
+        """
+        if not self._trust.holds:
+            reason = Reason.POLICY_DRIFT if self._trust.policy_drifted else Reason.CONTRACT_DRIFT
+            raise IntegrityError(reason, f"the policy `{self._trust.policy.id}` is not sealed: it is not as pinned")
+        plan = self._plan(task)
+        nonce = self._chance.token(_NONCE_BYTES).hex()
+        binding = Binding(run, nonce, principal, vm, host, self._clock.boot_id, task, self._clock.now()).checked()
+        sealed = SealedGrant.seal(self._content(binding, plan), self._seal_key)
+        grant, record = sealed.digest, binding.record()
+        keys = [group_key(grant, index) for index in range(len(plan.steps))]
+        if not self._ledger.open_run(run, record, keys):
+            raise MisuseError(Reason.DUPLICATE_ID, f"the run `{run}` exists already: a run id is used once")
+        self._grants[keys[0]] = record
+        return sealed
+
+    def open(self, raw: bytes, session: Session) -> OpenGrant | Refused:
+        """Believe a sealed grant only if compiling the trusted policy for the ledger's binding gives its bytes.
+
+        Then what the ledger's receipts say of it is taken up again.
+        """
+        try:
+            record = self._ledger.run_record(session.run)
+        except LedgerError as error:
+            return self._desk.refuse(session, None, Reason.STORE_UNAVAILABLE, error.detail)
+        try:
+            sealed = SealedGrant.read(raw)
+        except InputError as error:
+            return self._desk.refuse(session, None, error.reason, error.detail)
+        binding, recompiled = self._recompile(record)
+        claims = Claims.of_content(sealed.content)
+        boot = self._clock.boot_id
+        presented = Opening(sealed, claims, session, record is not None, recompiled, boot, self._trust, self._seal_key)
+        checked: list[str] = []
+        for check in self._opening:
+            if detail := check.test(presented):
+                return self._desk.refuse(session, None, check.reason, detail, checked=tuple(checked))
+            checked.append(check.reason.value)
+        if binding is None:
+            raise HarnessError(Reason.COULD_NOT_RUN, "no check failed, and there is no binding to open the grant under")
+        return self._take_up(binding, sealed.digest)
+
+    def _take_up(self, binding: Binding, digest: Digest) -> OpenGrant | Refused:
+        grant = OpenGrant(binding.session(digest), self._plan(binding.task), binding.issued)
+        try:
+            grant.refresh(self._ledger)
+            for line in self._ledger.receipts(binding.run):
+                grant.mark = max(grant.mark, int(Canonical(line).value["wall_ns"]))
+        except LedgerError as error:
+            return self._desk.refuse(grant.session, None, Reason.STORE_UNAVAILABLE, error.detail)
+        self._grants[group_key(digest, 0)] = grant
+        return grant
+
+    def _recompile(self, record: bytes | None) -> tuple[Binding | None, bytes]:
+        if record is None:
+            return None, b""
+        binding = Binding.of_record(record)
+        with suppress(DocumentError):  # a policy that does not compile gives no grant
+            return binding, self._content(binding, self._plan(binding.task))
+        return binding, b""
+
+    def _content(self, binding: Binding, plan: Plan) -> bytes:
+        launches = self._trust.launches
+        missing = [step.server.id for step in plan.steps if step.server.id not in launches]
+        if missing:
+            raise MisuseError(Reason.MISSING_KEY, f"no launch digest for the server `{missing[0]}`")
+        return content_of(binding, self._ledger.id, plan, launches)
+
+    def _plan(self, task: str) -> Plan:
+        plan = self._plans.get(task)
+        if plan is None:
+            plan = self._plans[task] = compile_plan(self._trust.policy, task)
+        return plan
+
+    def find(self, grant: str) -> OpenGrant | None:
+        """The open grant of that digest; one that was not used yet is made from its record."""
+        try:
+            key = group_key(Digest(grant), 0)
+        except ValueError:
+            return None
+        found = self._grants.get(key)
+        return self._first_use(key, Digest(grant)) if isinstance(found, bytes) else found
+
+    def _first_use(self, key: bytes, grant: Digest) -> OpenGrant:
+        # Under a lock, so that all threads share one view and find its call in flight.
+        with self._lock:
+            found = self._grants[key]
+            if isinstance(found, bytes):
+                binding = Binding.of_record(found)
+                found = self._grants[key] = OpenGrant(binding.session(grant), self._plans[binding.task], binding.issued)
+            return found
