@@ -12,14 +12,16 @@ from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import Final, TypeAlias
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from assisted_benchmark.contract.json_schema import Checker, closed
 from assisted_benchmark.contract.model import Contract, Effect, Server, Tool
 from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes
 from assisted_benchmark.kernel.digest import Digest, digest_of
 from assisted_benchmark.kernel.errors import DocumentError, Problem
+from assisted_benchmark.kernel.names import name_fault
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.text import did_you_mean, shown
 
 CANDIDATE_COUNT: Final = "candidate-count"
 EXTENSIONS: Final = (CANDIDATE_COUNT,)
@@ -194,8 +196,12 @@ class Fault:
 
 
 def faults_of(policy: Policy) -> tuple[Fault, ...]:
-    """All that is wrong whatever the task: the order of steps, the count of candidates, names, effects."""
-    return tuple(_structure(policy))
+    """All that is wrong whatever the task: steps, counts, names, effects, and calls that name no task."""
+    faults = list(_structure(policy))
+    for index, step in enumerate(policy.steps):
+        constant = [(name, arguments) for name, arguments in step.candidates if not _references(arguments.value)]
+        faults.extend(_calls(policy, index, evolve(step, candidates=tuple(constant)), None))
+    return tuple(faults)
 
 
 def compile_plan(policy: Policy, task: str) -> Plan:
@@ -203,42 +209,49 @@ def compile_plan(policy: Policy, task: str) -> Plan:
 
     Raises:
         DocumentError: group_not_last, group_count, group_legacy, group_repeated, group_other_task,
-            unknown_server, unknown_tool, effect_mismatch, arguments_invalid, duplicate_id
-            or wrong_value; every fault that was found.
+            unknown_server, unknown_tool, effect_mismatch, arguments_invalid, duplicate_id, the reasons of a
+            malformed name, or wrong_value; every fault that was found.
     """
+    put_in = [
+        evolve(
+            step, candidates=tuple((name, Canonical.of(_with_task(each.value, task))) for name, each in step.candidates)
+        )
+        for step in policy.steps
+    ]
     faults = list(_structure(policy))
-    steps = []
-    for index, step in enumerate(policy.steps):
-        server = policy.contract.server(step.server)
-        tool = None if server is None else server.tool(step.tool)
-        if server is None or tool is None:
-            continue
-        candidates = tuple(
-            _candidate(server, tool, name, _with_task(arguments.value, task)) for name, arguments in step.candidates
-        )
-        faults.extend(_calls(index, step, tool, candidates, task))
-        steps.append(
-            PlannedStep(
-                index=index,
-                name=step.choose or _call_name(index),
-                choice=bool(step.choose),
-                server=server,
-                tool=tool,
-                target=step.target,
-                candidates=candidates,
-            )
-        )
+    for index, step in enumerate(put_in):
+        faults.extend(_calls(policy, index, step, task))
     if faults:
         raise DocumentError(
             Problem(each.reason, f"{_at(each.where)}: {each.detail}", hint=each.hint) for each in faults
         )
+    steps = (_planned(policy.contract, index, step) for index, step in enumerate(put_in))
     return Plan(policy=policy, task=task, steps=tuple(steps))
 
 
-def _candidate(server: Server, tool: Tool, name: str, arguments: Json) -> Candidate:
-    data = canonical_bytes(arguments)
-    digest = digest_of("candidate@1", server.digest.encode(), tool.name.encode(), data)
-    return Candidate(name=name, server=server.id, tool=tool.name, arguments=data, digest=digest)
+def _planned(contract: Contract, index: int, step: Step) -> PlannedStep:
+    server, tool = _named(contract, step)
+    if server is None or tool is None:
+        raise DocumentError([Problem(Reason.UNKNOWN_SERVER, f"step {index} names no tool of the contract")])
+    return PlannedStep(
+        index=index,
+        name=step.choose or _call_name(index),
+        choice=bool(step.choose),
+        server=server,
+        tool=tool,
+        target=step.target,
+        candidates=tuple(_candidate(server, tool, name, arguments.data) for name, arguments in step.candidates),
+    )
+
+
+def _named(contract: Contract, step: Step) -> tuple[Server | None, Tool | None]:
+    server = contract.server(step.server)
+    return server, None if server is None else server.tool(step.tool)
+
+
+def _candidate(server: Server, tool: Tool, name: str, arguments: bytes) -> Candidate:
+    digest = digest_of("candidate@1", server.digest.encode(), tool.name.encode(), arguments)
+    return Candidate(name=name, server=server.id, tool=tool.name, arguments=arguments, digest=digest)
 
 
 def _with_task(value: Json, task: str) -> Json:
@@ -250,12 +263,27 @@ def _with_task(value: Json, task: str) -> Json:
     return value
 
 
+def _references(value: Json) -> list[Json]:
+    """Every object within whose one key is `from`."""
+    if type(value) is dict:
+        return [value] if set(value) == {"from"} else [found for each in value.values() for found in _references(each)]
+    return [found for each in value for found in _references(each)] if type(value) is list else []
+
+
 def _call_name(index: int) -> str:
     return f"step-{index + 1}"
 
 
 def _at(where: Where) -> str:
     return "/".join(str(each) for each in where)
+
+
+def _place(index: int, step: Step, part: str = "", candidate: str = "") -> Where:
+    """Where a step, a part of it or one of its candidates stands in the file."""
+    where: Where = ("steps", index) if step.choose else ("steps", index, "call")
+    if candidate:
+        return (*where, "candidates", candidate) if step.choose else (*where, "arguments")
+    return (*where, part) if part else where
 
 
 def _structure(policy: Policy) -> Iterator[Fault]:
@@ -269,68 +297,67 @@ def _structure(policy: Policy) -> Iterator[Fault]:
         if extension not in EXTENSIONS:
             yield Fault(Reason.WRONG_VALUE, ("extensions",), f"`{extension}` is no extension")
     for index, step in enumerate(policy.steps):
-        where: Where = ("steps", index)
-        yield from _group(policy, index, step, where)
-        server = policy.contract.server(step.server)
-        if server is None:
-            detail = f"the contract `{policy.contract.id}` has no server `{step.server}`"
-            yield Fault(Reason.UNKNOWN_SERVER, where, detail)
-            continue
-        tool = server.tool(step.tool)
-        if tool is None:
-            yield Fault(Reason.UNKNOWN_TOOL, where, f"the server `{step.server}` has no tool `{step.tool}`")
-            continue
-        if step.effect is not None and step.effect is not tool.effect:
-            detail = f"`{step.tool}` is `{tool.effect.value}` in the contract, not `{step.effect.value}`"
-            yield Fault(Reason.EFFECT_MISMATCH, where, detail)
-        for name, arguments in step.candidates:
-            if type(arguments.value) is not dict:
-                yield Fault(Reason.WRONG_VALUE, (*where, name), "the arguments are not an object")
-            elif not _references_are_known(arguments.value):
-                hint = "write {from: run.task}"
-                yield Fault(Reason.WRONG_VALUE, (*where, name), "`from` names nothing that is known", hint)
-            elif step.target and step.target not in arguments.value:
-                yield Fault(Reason.WRONG_VALUE, (*where, name), f"the target argument `{step.target}` is missing")
+        yield from _group(policy, index, step)
+        yield from _names(policy.contract, index, step)
 
 
-def _group(policy: Policy, index: int, step: Step, where: Where) -> Iterator[Fault]:
+def _group(policy: Policy, index: int, step: Step) -> Iterator[Fault]:
     count = len(step.candidates)
+    where = _place(index, step, "candidates")
     if not step.choose:
         if count != 1:
-            yield Fault(Reason.GROUP_COUNT, where, f"a single call has one candidate, not {count}")
+            yield Fault(Reason.GROUP_COUNT, _place(index, step), f"a single call has one candidate, not {count}")
         return
     if policy.contract.legacy:
-        yield Fault(Reason.GROUP_LEGACY, where, "a single-server contract allows no choice group")
+        yield Fault(Reason.GROUP_LEGACY, _place(index, step), "a single-server contract allows no choice group")
     if index != len(policy.steps) - 1:
-        yield Fault(Reason.GROUP_NOT_LAST, where, "a choice group must be the last step and the only group")
+        detail = "a choice group must be the last step and the only group"
+        yield Fault(Reason.GROUP_NOT_LAST, _place(index, step), detail)
     if count < 2 or (count != 2 and CANDIDATE_COUNT not in policy.extensions):
-        hint = f"from two candidates on, ask for the extension `{CANDIDATE_COUNT}`"
+        hint = f"for more than two, write extensions: [{CANDIDATE_COUNT}]"
         yield Fault(Reason.GROUP_COUNT, where, f"a choice group has exactly two candidates, not {count}", hint)
     if len({name for name, _ in step.candidates}) != count or step.choose in map(_call_name, range(index)):
         yield Fault(Reason.DUPLICATE_ID, where, "two candidates, or two steps, have one name")
 
 
-def _references_are_known(value: Json) -> bool:
-    if type(value) is dict:
-        if set(value) == {"from"}:
-            return bool(value == _TASK)
-        return all(_references_are_known(each) for each in value.values())
-    return all(_references_are_known(each) for each in value) if type(value) is list else True
+def _names(contract: Contract, index: int, step: Step) -> Iterator[Fault]:
+    server, tool = _named(contract, step)
+    if server is None:
+        hint = did_you_mean(step.server, (each.id for each in contract.servers))
+        detail = f"the contract `{contract.id}` has no server `{shown(step.server, 60)}`"
+        yield Fault(Reason.UNKNOWN_SERVER, _place(index, step, "server"), detail, hint)
+        return
+    if tool is None:
+        hint = did_you_mean(step.tool, (each.name for each in server.tools))
+        detail = f"the server `{server.id}` has no tool `{shown(step.tool, 60)}`"
+        yield Fault(Reason.UNKNOWN_TOOL, _place(index, step, "tool"), detail, hint)
+        return
+    for part, name in (("server", server.id), ("tool", tool.name)):
+        if (reason := name_fault(name)) is not None:
+            yield Fault(reason, _place(index, step, part), f"`{shown(name, 60)}` cannot be proposed: it is no name")
+    if step.effect not in (None, tool.effect):
+        detail = f"`{tool.name}` is `{tool.effect.value}` in the contract"
+        yield Fault(Reason.EFFECT_MISMATCH, _place(index, step, "effect"), detail)
 
 
-def _calls(index: int, step: Step, tool: Tool, candidates: tuple[Candidate, ...], task: str) -> Iterator[Fault]:
-    """What is wrong with the calls themselves, once the task is in them."""
-    schema = checker(tool)
+def _calls(policy: Policy, index: int, step: Step, task: str | None) -> Iterator[Fault]:
+    """What is wrong with the calls themselves, the task being in them (or None, where they name none)."""
+    _, tool = _named(policy.contract, step)
     seen: dict[bytes, str] = {}
-    for candidate in candidates:
-        where: Where = ("steps", index, candidate.name)
-        arguments = Canonical(candidate.arguments).value
-        for fault in schema.faults(arguments):
+    for name, held in step.candidates:
+        arguments, where = held.value, _place(index, step, candidate=name)
+        if type(arguments) is not dict:
+            yield Fault(Reason.WRONG_VALUE, where, "the arguments are not an object")
+            continue
+        if _references(arguments):
+            yield Fault(Reason.WRONG_VALUE, where, "`from` names nothing that is known", "write {from: run.task}")
+        if step.target and step.target not in arguments:
+            yield Fault(Reason.WRONG_VALUE, where, f"the target argument `{shown(step.target, 60)}` is missing")
+        for fault in checker(tool).faults(arguments) if tool else ():
             yield Fault(Reason.ARGUMENTS_INVALID, where, f"{fault.path or '/'}: {fault.message}")
-        if candidate.arguments in seen:
-            detail = f"`{candidate.name}` is the same call as `{seen[candidate.arguments]}`"
-            yield Fault(Reason.GROUP_REPEATED, where, detail)
-        seen[candidate.arguments] = candidate.name
-        if step.choose and type(arguments) is dict and arguments.get(_TASK_ARGUMENT, task) != task:
-            detail = f"`{_TASK_ARGUMENT}` is not the run's task"
-            yield Fault(Reason.GROUP_OTHER_TASK, where, detail, f"write {_TASK_ARGUMENT}: {{from: run.task}}")
+        if held.data in seen:
+            yield Fault(Reason.GROUP_REPEATED, where, f"`{name}` is the same call as `{seen[held.data]}`")
+        seen[held.data] = name
+        if step.choose and task is not None and arguments.get(_TASK_ARGUMENT, task) != task:
+            hint = f"write {_TASK_ARGUMENT}: {{from: run.task}}"
+            yield Fault(Reason.GROUP_OTHER_TASK, where, f"`{_TASK_ARGUMENT}` is not the run's task", hint)
