@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from typing import Any, Final, TypeAlias
 
 from assisted_benchmark.kernel.errors import CanonicalError
@@ -55,11 +56,8 @@ def parse_strictly(raw: bytes, max_bytes: int = MIB) -> Json:
 def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise CanonicalError(Reason.DUPLICATE_KEY, f"the key {key!a:.80} stands twice in one object")
-            seen.add(key)
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise CanonicalError(Reason.DUPLICATE_KEY, f"the key {twice!a:.80} stands twice in one object")
     return value
 
 

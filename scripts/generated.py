@@ -1,0 +1,93 @@
+"""The files that are written from the code: `scripts/generate` writes them, a test compares them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from assisted_benchmark.contract.published import published_schemas, schema_text
+from assisted_benchmark.contract.shape import Shape, json_schema
+from assisted_benchmark.kernel.reasons import REASONS, Layer
+from assisted_benchmark.ledger.states import TransitionTable, drawn
+from assisted_benchmark.live_policy.states import LIVE_TABLE
+from assisted_benchmark.report.record import SHAPE as REPORT_SHAPE
+from assisted_benchmark.suite.scenario_shape import CANDIDATES_SHAPE, SCENARIO_SHAPE
+
+ROOT = Path(__file__).resolve().parent.parent
+
+_SCHEMAS: dict[str, tuple[Shape, str]] = {
+    "scenario": (SCENARIO_SHAPE, "*.scenario.yaml: one agent, one policy, and what must come of it"),
+    "candidates": (CANDIDATES_SHAPE, "*.candidates.yaml: a choice group filled for one task"),
+    "report": (REPORT_SHAPE, "report.json: what came of a run"),
+}
+
+_BEGIN, _END = "<!-- generated: live states -->\n", "<!-- end -->\n"
+
+
+def files() -> dict[Path, str]:
+    """Every generated file and its whole text."""
+    schemas = published_schemas()
+    for name, (shape, title) in _SCHEMAS.items():
+        schemas[f"{name}.schema.json"] = json_schema(shape, id=f"urn:assisted-benchmark:{name}@1", title=title)
+    texts = {ROOT / "schemas" / name: schema_text(schema) for name, schema in schemas.items()}
+    texts[ROOT / "docs" / "reasons.md"] = _reasons()
+    architecture = ROOT / "docs" / "architecture.md"
+    before, _, rest = architecture.read_text(encoding="utf-8").partition(_BEGIN)
+    texts[architecture] = before + _BEGIN + _states(LIVE_TABLE) + _END + rest.partition(_END)[2]
+    return texts
+
+
+def _reasons() -> str:
+    lines = [
+        "# Reasons",
+        "",
+        "Every refusal, failure and fault carries one of these codes. The list is closed; a code is added or retired,",
+        "never reworded. The agent hears only the coarse word. Written by `scripts/generate`.",
+    ]
+    for layer in Layer:
+        lines += ["", f"## Layer `{layer.value}`"]
+        for reason, info in sorted(REASONS.items()):
+            if info.layer is layer:
+                lines += ["", f"### {reason.value}", "", f"{info.text[0].upper()}{info.text[1:]}.", ""]
+                lines += [
+                    f"Agents hear `{info.coarse.value}`; SARIF rule `{info.rule}`, level `{info.severity.value}`."
+                ]
+    return "\n".join(lines) + "\n"
+
+
+def _states(table: TransitionTable) -> str:
+    def kind(state: str) -> str:
+        if state in table.terminal:
+            return "the end"
+        return (
+            "the durable marker; after a crash `" + table.after_crash + "`" if state == table.claimed else "the start"
+        )
+
+    rows = ["| state | may become | which is |", "|---|---|---|"]
+    for state in sorted(table.states, key=lambda each: (each in table.terminal, each != table.initial, each)):
+        after = ", ".join(f"`{end}`" for start, end in sorted(table.edges) if start == state) or "nothing"
+        rows.append(f"| `{state}` | {after} | {kind(state)} |")
+    return "\n".join(rows) + f"\n\n```mermaid\n{drawn(table)}```\n"
+
+
+def stale() -> list[Path]:
+    """The generated files that are not what the code says."""
+    return [path for path, text in files().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+
+
+def main() -> int:
+    """Write what is stale, or with `--check` only say so."""
+    paths = stale()
+    check = sys.argv[1:] == ["--check"]
+    if not check:
+        texts = files()
+        for path in paths:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(texts[path], encoding="utf-8")
+    for path in paths:
+        sys.stdout.write(f"{'is stale' if check else 'written'}: {path.relative_to(ROOT)}\n")
+    return int(check and bool(paths))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
