@@ -3,10 +3,11 @@ import os
 import select
 import socket
 import subprocess
+import sys
 
 import pytest
 from marks import promise
-from workload_process import ENV, LBA, PATIENCE, Workload, argv
+from workload_process import ENV, LBA, PATIENCE, ROOT, Workload, argv
 
 from assisted_benchmark.kernel.errors import ServerError
 from assisted_benchmark.kernel.reasons import Reason
@@ -265,3 +266,21 @@ def test_a_workload_that_does_not_end_is_not_waited_for_without_bound():
         control.finish(0.01)
     control.close()
     assert caught.value.reason is Reason.DEADLINE_EXCEEDED
+
+
+@pytest.mark.parametrize("module", ["synthetic_ui", "recorded"])
+def test_a_workload_process_imports_nothing_above_the_wire_and_nothing_slow(module):
+    code = (
+        f"import sys, assisted_benchmark.workloads.process, assisted_benchmark.workloads.{module}; print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code], capture_output=True, env={"PYTHONPATH": str(ROOT)}, check=True, text=True
+    )
+    loaded = set(done.stdout.split())
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("assisted_benchmark.")}
+    assert rooms == {"kernel", "wire", "workloads"}
+    assert (
+        loaded & {"attr", "orjson", "rfc8785", "jsonschema_rs", "yaml", "apsw", "socket", "asyncio", "difflib"} == set()
+    )
+    assert f"assisted_benchmark.workloads.{module}" in loaded
+    assert not any(name.endswith((".oracle", ".control")) for name in loaded if name.startswith("assisted_benchmark."))
