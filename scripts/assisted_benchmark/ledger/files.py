@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 import stat
 from pathlib import Path
+from struct import Struct
 from threading import Event, Thread
 from typing import Final, NamedTuple
 
-from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.errors import IntegrityError, LedgerError, MisuseError
 from assisted_benchmark.kernel.reasons import Reason
 
-_ANCHOR: Final = re.compile(
-    rb"assisted-benchmark/ledger-anchor@1 ([^ \n]+)\n([0-9]{20}) ([0-9]{20}) ([0-9]{20}) (sha256:[0-9a-f]{64})\n"
-)
+_ANCHOR: Final = b"assisted-benchmark/ledger-anchor@1 "
+_MARK: Final = Struct(">QQQ71s")
 
 
 def create_private(path: Path) -> int:
@@ -107,12 +105,12 @@ class Queue:
 
 
 class Mark(NamedTuple):
-    """The last thing committed: how many runs there are, and the last written run's number and head."""
+    """The last thing committed: how many runs there are, and the last written run's number and head (ASCII)."""
 
     runs: int
     run: int
     length: int
-    digest: Digest
+    digest: bytes
 
 
 class Anchor:
@@ -121,32 +119,29 @@ class Anchor:
     def __init__(self, path: Path) -> None:
         require_private(path)
         self._file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-        found = _ANCHOR.fullmatch(os.pread(self._file, 4096, 0))
-        if found is None:
+        name, _, mark = os.pread(self._file, 4096, 0).partition(b"\n")
+        if not name.startswith(_ANCHOR) or len(mark) != _MARK.size:
             os.close(self._file)
             raise IntegrityError(Reason.LEDGER_MALFORMED, f"{path} is not a ledger's anchor")
-        self.ledger = found[1].decode()
-        self.mark = Mark(int(found[2]), int(found[3]), int(found[4]), Digest(found[5].decode()))
-        self._offset = found.start(2)
+        runs, run, length, digest = _MARK.unpack(mark)
+        self.ledger = name[len(_ANCHOR) :]
+        self.mark = Mark(runs, run, length, digest)
+        self._offset = len(name) + 1
 
     @classmethod
     def create(cls, path: Path, ledger_id: str, mark: Mark) -> None:
         """Write a new anchor, on disk when this returns."""
         file = create_private(path)
         try:
-            os.write(file, b"assisted-benchmark/ledger-anchor@1 %b\n%b" % (ledger_id.encode(), _line(mark)))
+            os.write(file, _ANCHOR + ledger_id.encode() + b"\n" + _MARK.pack(*mark))
             os.fsync(file)
         finally:
             os.close(file)
 
     def write(self, mark: Mark) -> None:
         """Advance to `mark`, in one write within one page: a killed process leaves the old one or the new."""
-        os.pwrite(self._file, _line(mark), self._offset)
+        os.pwrite(self._file, _MARK.pack(*mark), self._offset)
 
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._file)
-
-
-def _line(mark: Mark) -> bytes:
-    return b"%020d %020d %020d %b\n" % (mark.runs, mark.run, mark.length, mark.digest.encode())

@@ -33,7 +33,6 @@ from assisted_benchmark.ledger.store import Durability, Store, create_database
 
 _REMEMBERED: Final = 4096
 _MODULUS: Final = 1 << 256
-_NOTHING: Final = "sha256:" + "0" * 64
 
 
 class SqliteLedger:
@@ -75,7 +74,7 @@ class SqliteLedger:
             LedgerError: the files cannot be made (store_unavailable), or ledger_unsafe_version.
         """
         states = _states_digest(table)
-        Anchor.create(anchor, ledger_id, Mark(0, 0, 0, Digest(_NOTHING)))
+        Anchor.create(anchor, ledger_id, Mark(0, 0, 0, b""))
         create_database(path, (ledger_id, states, Macs(keys).meta(ledger_id, states)))
         return cls(path, table=table, keys=keys, anchor=anchor, durability=durability)
 
@@ -128,7 +127,7 @@ class SqliteLedger:
             self._store.write(rows.ADD_HEAD, (num, 0, first, total.to_bytes(32, "big"), mac))
             self._runs = num
             self._remember_head(run, HeadRow(num, 0, first, total, mac))
-            self._store.commit(Mark(num, num, 0, first))
+            self._store.commit(Mark(num, num, 0, first.encode()))
             return True
 
     def run_record(self, run: str) -> bytes | None:
@@ -224,7 +223,7 @@ class SqliteLedger:
                 raise IntegrityError(Reason.LEDGER_TAMPERED, "the ledger was made with another key, or was edited")
             if states != _states_digest(self._table):
                 raise IntegrityError(Reason.LEDGER_MALFORMED, f"the ledger does not keep `{self._table.name}` groups")
-            if store.anchor.ledger != ledger_id:
+            if store.anchor.ledger != ledger_id.encode():
                 raise IntegrityError(Reason.LEDGER_MALFORMED, "the anchor is another ledger's")
             self._require_reaches(store.anchor.mark)
         return str(ledger_id)
@@ -237,7 +236,7 @@ class SqliteLedger:
             raise IntegrityError(Reason.LEDGER_TAMPERED, "a run was removed from the ledger")
         found = self._store.read(rows.READ_REACH, (mark.length, mark.run))
         length, line = found[0] if found else (0, None)
-        known = mark.length == 0 or (line is not None and line_digest(line) == mark.digest)
+        known = mark.length == 0 or (line is not None and line_digest(line).encode() == mark.digest)
         if self._runs < mark.runs or length < mark.length or not known:
             raise IntegrityError(
                 Reason.LEDGER_ROLLED_BACK, "the ledger is older than its anchor; put the newest file back"
@@ -302,7 +301,7 @@ class SqliteLedger:
             raise IntegrityError(Reason.LEDGER_TAMPERED, f"the head of the run `{run}` changed while it was written")
         new = HeadRow(num, length, digest, total, mac)
         self._remember_head(run, new)
-        self._store.commit(Mark(self._runs, num, length, digest))
+        self._store.commit(Mark(self._runs, num, length, digest.encode()))
         return new
 
     def _remember_head(self, run: str, head: HeadRow) -> None:
