@@ -127,7 +127,7 @@ class Face:
         """The tool list as the server would answer it now."""
         tools = self.model.tools()
         if self._drifted:
-            tools[0] = {**tools[0], "description": "Another description than before."}
+            tools[:1] = [{**tool, "description": "Another description than before."} for tool in tools[:1]]
         return tools
 
     def call(self, name: str, arguments: dict[str, Json]) -> Answer:
