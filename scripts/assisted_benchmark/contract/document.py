@@ -187,8 +187,9 @@ class _Reading:
 
     def _server(self, server_id: str, spec: Json, place: Place) -> Server:
         self._check_name(server_id, "server's id", place if place[0] == "servers" else (*place, "id"))
+        before = len(self._problems)
         tools = self._tools(spec, place)
-        pinned = spec.get("tools_digest")
+        pinned = spec.get("tools_digest") if len(self._problems) == before else None
         if pinned is not None and (actual := tools_digest([each.definition.value for each in tools])) != pinned:
             hint = f"the list's digest is {actual}; look at what changed before you pin it"
             self._wrong(Reason.PIN_MISMATCH, (*place, "tools_digest"), "not the digest of this tool list", hint)
@@ -224,7 +225,11 @@ class _Reading:
         )
 
     def _tools(self, spec: Json, place: Place) -> tuple[Tool, ...]:
-        listed = self._listed(spec["tools_from"], (*place, "tools_from")) if "tools_from" in spec else None
+        listed = None
+        if "tools_from" in spec:
+            listed = self._listed(spec["tools_from"], (*place, "tools_from"))
+            if listed is None:
+                return ()
         tools = []
         for name, entry in spec["tools"].items():
             at = (*place, "tools", name)
@@ -273,8 +278,8 @@ class _Reading:
             hint = "write what it refers to under $defs" if error.reason is Reason.UNRESOLVABLE_REF else ""
             self._wrong(error.reason, place, f"`{key}`: {error.detail}", hint)
 
-    def _listed(self, relative: str, place: Place) -> dict[str, Json]:
-        """The raw tools of another file by name; empty, with the problem noted, where there are none."""
+    def _listed(self, relative: str, place: Place) -> dict[str, Json] | None:
+        """The raw tools of another file by name; None, with the problem noted, where the file is of no use."""
         path = self._folder / relative
         file = name_below(path, self._root)
         try:
@@ -283,18 +288,21 @@ class _Reading:
         except DocumentError as error:
             first = error.problems[0]
             self._wrong(first.reason, place, f"`{shown(relative, 100)}`: {first.detail}", first.hint)
-            return {}
+            return None
         except CanonicalError as error:
             line = data.count(b"\n", 0, error.offset) + 1 if error.offset >= 0 else 0
             column = error.offset - data.rfind(b"\n", 0, error.offset) if line else 0
             self._problems.append(Problem(error.reason, error.detail, file, line, column))
-            return {}
+            return None
+        if type(raw_tools) is not list:
+            hint = "the file holds a JSON array of tools, as tools/list answers"
+            self._problems.append(Problem(Reason.WRONG_VALUE, "expected an array of tools", file, 1, 1, hint))
+            return None
         listed: dict[str, Json] = {}
-        for index, raw in enumerate(raw_tools if type(raw_tools) is list else [None]):
+        for index, raw in enumerate(raw_tools):
             if type(raw) is not dict or type(raw.get("name")) is not str or "inputSchema" not in raw:
                 detail = f"entry {index} is no tool: an object with `name` and `inputSchema`"
-                hint = "the file holds a JSON array of tools, as tools/list answers"
-                self._problems.append(Problem(Reason.WRONG_VALUE, detail, file, hint=hint))
+                self._problems.append(Problem(Reason.WRONG_VALUE, detail, file, hint="copy it as the server sent it"))
             elif raw["name"] in listed:
                 detail = f"the tool `{shown(raw['name'], 60)}` is listed twice"
                 self._problems.append(Problem(Reason.DUPLICATE_TOOL, detail, file, hint="a name is one tool's"))

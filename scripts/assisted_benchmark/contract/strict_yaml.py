@@ -215,7 +215,7 @@ class _CarefulReader:
     def _node(self, event: Any, path: Path, depth: int) -> Json:
         if len(self.problems) >= MAX_PROBLEMS:
             raise _StopError
-        self.values.setdefault(path, (event.start_mark.line + 1, event.start_mark.column + 1))
+        self.values[path] = (event.start_mark.line + 1, event.start_mark.column + 1)
         self._decorations(event)
         if type(event) is AliasEvent:
             return None
@@ -232,16 +232,13 @@ class _CarefulReader:
         mapping: dict[str, Json] = {}
         while type(at := self._next()) is not MappingEndEvent:
             key = self._key(at, path, depth)
-            under = (*path, key)
+            under: Path = (*path, key)
             if under in self.keys:
-                first = self.keys[under][0]
-                self._found(
-                    Reason.DUPLICATE_KEY,
-                    at,
-                    f"the key `{shown(key, 60)}` stands twice",
-                    f"it is on line {first} already; keep one",
-                )
-            self.keys.setdefault(under, (at.start_mark.line + 1, at.start_mark.column + 1))
+                detail = f"the key `{shown(key, 60)}` stands twice"
+                self._found(Reason.DUPLICATE_KEY, at, detail, f"it is on line {self.keys[under][0]} already; keep one")
+                # Its own parts are not those of the first one: they get a path that nothing else has.
+                under = (*path, at.start_mark.index)
+            self.keys[under] = (at.start_mark.line + 1, at.start_mark.column + 1)
             mapping[key] = self._node(self._next(), under, depth + 1)
         return mapping
 
