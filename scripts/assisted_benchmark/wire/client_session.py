@@ -111,6 +111,11 @@ class ClientSession:
         return tuple(self._inbox.oddities)
 
     @property
+    def oddities_dropped(self) -> int:
+        """How many more there were beyond the bound."""
+        return self._inbox.oddities_dropped
+
+    @property
     def stderr_tail(self) -> bytes:
         """The end of what the server wrote to standard error."""
         return self._channel.tail
