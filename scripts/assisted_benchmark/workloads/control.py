@@ -6,6 +6,9 @@ before a call is in force for that call. From the workload, always before the an
 
     {"received": {"tool": …, "count": …}}                                  a call of this tool arrived
     {"event": {"seq": …, "id": …, "kind": …, "tool": …}, "state": {…}}     and this came of it
+
+A workload that cannot tell does not answer: who makes more than some hundred calls polls in between, or the
+socket fills and the workload waits.
 """
 
 from __future__ import annotations

@@ -72,14 +72,14 @@ class _Control:
         *lines, self._rest = self._rest.split(b"\n")
         return lines
 
-    def tell(self, value: Json) -> None:
-        """Say one line to the harness; it is in the socket when this returns."""
-        view = memoryview(json.dumps(value).encode() + b"\n")
+    def tell(self, values: list[Json]) -> None:
+        """Say these to the harness, one a line; they are in the socket when this returns."""
+        view = memoryview(b"".join(json.dumps(value).encode() + b"\n" for value in values))
         try:
             while view:
                 view = view[os.write(self._fd, view) :]
         except OSError:
-            os._exit(_ORPHANED)  # nobody hears what it does any more, so it does nothing more
+            os._exit(_ORPHANED)  # nobody hears what it did, so it answers nothing and does nothing more
 
     def _read(self) -> None:
         data = os.read(self._fd, 1 << 16)
@@ -131,12 +131,13 @@ class _Handler:
         return self._face.tools()
 
     def call(self, name: str, arguments: dict[str, Json], _: Call) -> dict[str, Json]:
-        self._tell({"received": {"tool": name, "count": self._face.received.get(name, 0) + 1}})
         answer = self._face.call(name, arguments)
-        for event in self._face.model.events[self._told :]:
-            seq, identity, kind, tool, facts = event
-            self._tell({"event": {"seq": seq, "id": identity, "kind": kind, "tool": tool}, "state": facts})
-        self._told = len(self._face.model.events)
+        told: list[Json] = [{"received": {"tool": name, "count": self._face.received[name]}}]
+        for seq, identity, kind, tool, facts in self._face.model.events[self._told :]:
+            told.append({"event": {"seq": seq, "id": identity, "kind": kind, "tool": tool}, "state": facts})
+            self._told = seq
+        if self._control is not None:
+            self._control.tell(told)
         if answer.fault in DYING:
             os._exit(DEATH)
         if answer.fault in HANGING or answer.result is None:
@@ -157,10 +158,6 @@ class _Handler:
         if self._face.changes != self._announced:
             self._announced = self._face.changes
             self.session.announce_tools()
-
-    def _tell(self, value: Json) -> None:
-        if self._control is not None:
-            self._control.tell(value)
 
 
 def _hang() -> NoReturn:
