@@ -16,12 +16,15 @@ class Shot:
     """One proposal, ready: the bytes, and what its author says of it.
 
     `expected` is `admitted`, a reason, or (empty) nothing. `step` is the plan step that it aims at,
-    from 0, or -1.
+    from 0, or -1. `text`, `server` and `tool` are for people: nothing sensitive is in them.
     """
 
     raw: bytes
     expected: str = ""
     step: int = -1
+    text: str = ""
+    server: str = ""
+    tool: str = ""
 
 
 class Heard(NamedTuple):

@@ -5,8 +5,7 @@ All problems of all files are gathered, so that one look shows everything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from collections.abc import Collection as Some
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -17,14 +16,14 @@ from assisted_benchmark.contract.files import name_below, read
 from assisted_benchmark.contract.model import Contract
 from assisted_benchmark.contract.pins import Pins, load_pins
 from assisted_benchmark.contract.shape import Fault as Flaw
-from assisted_benchmark.contract.strict_yaml import Document, load
+from assisted_benchmark.contract.strict_yaml import load
 from assisted_benchmark.kernel.digest import Digest, digest_of
 from assisted_benchmark.kernel.errors import DocumentError, Problem
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import did_you_mean, shown
 from assisted_benchmark.live_policy.checks import Pins as Trusted
-from assisted_benchmark.live_policy.document import load_policy
 from assisted_benchmark.live_policy.policy import Policy
+from assisted_benchmark.live_policy.policy_document import load_policy
 from assisted_benchmark.suite.candidates import scenario_of
 from assisted_benchmark.suite.expand import Origin, cases_of
 from assisted_benchmark.suite.scenario import Case
@@ -48,18 +47,18 @@ class Catalogue:
         self.problems: list[Problem] = []
         self.contracts: dict[str, Contract] = {}
         self.policies: dict[str, Policy] = {}
-        self.places: dict[str, Path] = {}
+        self.folders: dict[str, Path] = {}
         folder = root / "contracts"
         seen: dict[tuple[str, str], str] = {}
         for path in _files(folder, CONTRACT_SUFFIX):
             contract = self._taken(load_contract, path)
             if contract is not None and self._first(seen, "contract", contract.id, path):
                 self.contracts[contract.id] = contract
+                self.folders[contract.id] = path.parent
         for path in _files(folder, POLICY_SUFFIX):
             policy = self._taken(load_policy, path)
             if policy is not None and self._first(seen, "policy", policy.id, path):
                 self.policies[policy.id] = policy
-                self.places[policy.id] = path
         pins = folder / "pins.yaml"
         self.pins = self._taken(load_pins, pins) if pins.is_file() else None
 
@@ -84,7 +83,7 @@ class Catalogue:
         pins = self.pins or Pins({}, {})
         return Trusted(pins.policies.get(policy.id, NOT_PINNED), pins.contracts.get(policy.contract.id, NOT_PINNED))
 
-    def pin_problems(self, policies: Some[str]) -> Iterator[Problem]:
+    def pin_problems(self, policies: Collection[str]) -> Iterator[Problem]:
         """The pins that are missing or do not match, for these policies and their contracts."""
         file = "contracts/pins.yaml"
         pins = self.pins or Pins({}, {})
@@ -101,7 +100,7 @@ class Catalogue:
                 yield Problem(Reason.PIN_MISMATCH, f"the {kind} `{name}` is not the pinned one", file, hint=hint)
 
 
-class Collection:
+class Gathered:
     """The cases of a root's scenario and candidates files, and every problem of every file that was read."""
 
     def __init__(self, root: Path, paths: Sequence[Path] = ()) -> None:
@@ -162,7 +161,7 @@ class Collection:
             self._origins[policy_id] = Origin(
                 policy=policy,
                 pins=catalogue.pins_of(policy),
-                folder=str(catalogue.places[policy_id].parent.absolute()),
+                folder=str(catalogue.folders[policy.contract.id].absolute()),
                 source=policy.digest,
             )
         return self._origins[policy_id]

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.synchronize import Event
+from multiprocessing.util import Finalize
 from typing import Any, Final
 
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.suite.bench import Bench, RunPlan
+from assisted_benchmark.suite.bench import Bench, RunPlan, could_not_run
 from assisted_benchmark.suite.journal import Ended, Journal
 from assisted_benchmark.suite.result import CaseResult, Miss, Verdict
 from assisted_benchmark.suite.scenario import Case, Servers
@@ -63,7 +64,7 @@ def _digest(ended: Ended) -> str:
     return ended.result.receipts or ended.result.detail
 
 
-def results(cases: Sequence[Case], indices: Sequence[int], plan: RunPlan, first_part: int) -> Iterator[CaseResult]:
+def results(cases: Sequence[Case], indices: Sequence[int], plan: RunPlan, first_part: int) -> Generator[CaseResult]:
     """The result of every case whose index is given, as they are ready. Closing the iterator stops the workers."""
     if plan.jobs > 1 and len(indices) > 1:
         yield from _in_processes(cases, indices, plan, first_part)
@@ -78,7 +79,7 @@ def results(cases: Sequence[Case], indices: Sequence[int], plan: RunPlan, first_
 
 def _in_processes(
     cases: Sequence[Case], indices: Sequence[int], plan: RunPlan, first_part: int
-) -> Iterator[CaseResult]:
+) -> Generator[CaseResult]:
     # Spawned, never forked: a fork would share open ledgers and copy other threads' locks.
     context = multiprocessing.get_context("spawn")
     stop, part = context.Event(), context.Value("i", first_part)
@@ -128,7 +129,9 @@ def _start(cases: Sequence[Case], plan: RunPlan, part: Any, stop: Event) -> None
     with part.get_lock():
         mine = part.value
         part.value += 1
-    _here.update(worker=Worker(cases, plan, mine), stop=stop)
+    worker = Worker(cases, plan, mine)
+    _here.update(worker=worker, stop=stop)
+    Finalize(None, worker.close, exitpriority=10)
 
 
 def _run_chunk(indices: list[int]) -> list[tuple[int, CaseResult]]:
@@ -138,18 +141,3 @@ def _run_chunk(indices: list[int]) -> list[tuple[int, CaseResult]]:
             break
         done.append((index, _here["worker"].run(index)))
     return done
-
-
-def could_not_run(case: Case, reason: Reason, detail: str) -> CaseResult:
-    """The verdict on a case that the harness itself failed."""
-    return CaseResult(
-        id=case.id,
-        file=case.file,
-        because=case.because,
-        agent=case.agent.name,
-        policy=case.policy,
-        verdict=Verdict.COULD_NOT_RUN,
-        tags=case.tags,
-        reason=reason.value,
-        detail=detail,
-    )

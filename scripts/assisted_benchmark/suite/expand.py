@@ -16,11 +16,13 @@ from assisted_benchmark.contract.shape import Fault as Flaw
 from assisted_benchmark.contract.strict_yaml import Path
 from assisted_benchmark.kernel.canonical import Canonical, canonical_bytes
 from assisted_benchmark.kernel.digest import Digest
-from assisted_benchmark.kernel.errors import DocumentError
+from assisted_benchmark.kernel.errors import DocumentError, InputError
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.kernel.text import did_you_mean
+from assisted_benchmark.kernel.redact import redact
+from assisted_benchmark.kernel.text import did_you_mean, shown
 from assisted_benchmark.live_policy.checks import Pins
-from assisted_benchmark.live_policy.policy import Plan, PlannedStep, Policy, compile_plan
+from assisted_benchmark.live_policy.policy import Candidate, Plan, PlannedStep, Policy, compile_plan
+from assisted_benchmark.live_policy.proposal import read_proposal
 from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.suite.agents import CaseAgent, Shot
 from assisted_benchmark.suite.faults import Fault, Kind
@@ -192,7 +194,7 @@ class _Expansion:
     def _shot(self, turn: Turn, plan: Plan, place: int, own: str, path: Path) -> Shot:
         move = turn.move
         if isinstance(move, Raw):
-            return Shot(raw=move.data, expected=turn.expected)
+            return _ready(move.data, plan, turn.expected)
         number = move.step or place
         if number > len(plan.steps):
             self._flaw(Reason.UNKNOWN_REFERENCE, (*path, "step"), f"the policy has {len(plan.steps)} steps", "")
@@ -210,7 +212,7 @@ class _Expansion:
                 self._flaw(Reason.UNKNOWN_REFERENCE, (*path, "leave_out"), f"the call has no `{name}`", "")
             arguments.pop(name, None)
         call = {"server": candidate.server, "tool": candidate.tool, "arguments": arguments, **dict(move.names)}
-        return Shot(raw=canonical_bytes(call), expected=turn.expected, step=number - 1)
+        return _ready(canonical_bytes(call), plan, turn.expected, number - 1)
 
     def _candidate(self, step: PlannedStep, name: str, path: Path) -> int:
         names = [each.name for each in step.candidates]
@@ -242,17 +244,31 @@ def _name(agent: AgentSpec) -> str:
 
 def _table(plan: Plan) -> tuple[Mapping[str, Shot], ...]:
     """The plan's own calls, by step and candidate."""
-    return tuple(
-        {
-            each.name: Shot(
-                raw=b'{"arguments":%b,"server":%b,"tool":%b}'
-                % (each.arguments, canonical_bytes(each.server), canonical_bytes(each.tool)),
-                expected=ADMITTED,
-                step=step.index,
-            )
-            for each in step.candidates
-        }
-        for step in plan.steps
+    return tuple({each.name: _planned(step, each, plan) for each in step.candidates} for step in plan.steps)
+
+
+def _planned(step: PlannedStep, candidate: Candidate, plan: Plan) -> Shot:
+    names = (canonical_bytes(candidate.server), canonical_bytes(candidate.tool))
+    raw = b'{"arguments":%b,"server":%b,"tool":%b}' % (candidate.arguments, *names)
+    return _ready(raw, plan, ADMITTED, step.index)
+
+
+def _ready(raw: bytes, plan: Plan, expected: str, step: int = -1) -> Shot:
+    """A proposal ready to be made, with its call for people: what the contract marks as sensitive left out."""
+    try:
+        proposal = read_proposal(raw)
+    except InputError as error:
+        return Shot(raw=raw, expected=expected, step=step, text=f"{len(raw)} bytes that are no call: {error.reason}")
+    server = plan.policy.contract.server(proposal.server)
+    tool = server and server.tool(proposal.tool)
+    arguments = redact(proposal.arguments, tool.sensitive) if tool else proposal.arguments
+    return Shot(
+        raw=raw,
+        expected=expected,
+        step=step,
+        text=shown(canonical_bytes(arguments).decode(), 500),
+        server=shown(proposal.server),
+        tool=shown(proposal.tool),
     )
 
 

@@ -59,8 +59,15 @@ def model_of(server: Server, folder: str, seed: int, task: str) -> Model:
     raise ServerError(Reason.LAUNCH_FAILED, f"the server `{server.id}` runs only as a process; say `servers: process`")
 
 
+def is_synthetic(server: Server) -> bool:
+    """Whether the server is the synthetic interface, which the oracle can judge."""
+    return _SYNTHETIC in server.launch.argv
+
+
 class InProcess:
     """Carries claimed calls to models. `launches` are what the contract's launches resolved to."""
+
+    stamps: tuple[str, ...] = ()
 
     def __init__(
         self, contract: Contract, launches: Mapping[str, Digest], models: Mapping[str, Model], clock: Clock
@@ -69,6 +76,11 @@ class InProcess:
         self._launches = dict(launches)
         self._clock = clock
         self._faces = {name: Face(model) for name, model in models.items()}
+
+    @property
+    def total(self) -> int:
+        """How many calls arrived at all servers."""
+        return sum(sum(face.received.values()) for face in self._faces.values())
 
     @property
     def calls(self) -> dict[str, int]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import orjson
-from attrs import asdict, frozen
+from attrs import asdict, evolve, frozen
 
 from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.ledger.protocol import Head
@@ -27,6 +27,11 @@ class Ended:
     receipts: tuple[bytes, ...]
     head: Head
     timing: dict[str, int]
+
+    def missing(self, miss: Miss) -> Ended:
+        """The same, failed for one more expectation."""
+        result = evolve(self.result, verdict=Verdict.FAILED, misses=(*self.result.misses, miss))
+        return evolve(self, result=result)
 
 
 def result_value(result: CaseResult) -> dict[str, Any]:
@@ -48,8 +53,23 @@ def result_from(value: dict[str, Any]) -> CaseResult:
     return CaseResult(**fields)
 
 
-def write_line(file: BinaryIO, ended: Ended) -> None:
-    """Append one case; after this returns a killed process does not lose it."""
+class Journal:
+    """One worker's journal, open to be appended to."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("xb")
+
+    def write(self, ended: Ended) -> None:
+        """Append one case; after this returns a killed process does not lose it."""
+        self._file.write(_line(ended))
+        self._file.flush()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+
+def _line(ended: Ended) -> bytes:
     line = orjson.dumps(
         {
             "result": result_value(ended.result),
@@ -59,8 +79,7 @@ def write_line(file: BinaryIO, ended: Ended) -> None:
             "timing": ended.timing,
         }
     )
-    file.write(line + b"\n")
-    file.flush()
+    return line + b"\n"
 
 
 def read_lines(paths: Iterable[Path]) -> Iterator[Ended]:

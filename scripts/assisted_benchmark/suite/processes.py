@@ -65,6 +65,11 @@ class Processes:
             counts[name] = sum(sum(control.received.values()) for control in controls)
         return counts
 
+    @property
+    def total(self) -> int:
+        """How many calls arrived at all servers."""
+        return sum(self.calls.values())
+
     def events(self, server: str) -> list[Event]:
         """What a server really did, as it told the harness; nothing, for one that has no channel."""
         events: list[Event] = []

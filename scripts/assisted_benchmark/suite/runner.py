@@ -1,52 +1,168 @@
 """Many cases: found, selected, run, resumed, verified. The door of the suite for command lines and plugins.
 
-    cases = discover(root)                      # every fixtures/**/*.scenario.yaml and *.candidates.yaml
+    cases = discover(root)                      # every *.scenario.yaml and *.candidates.yaml below fixtures/
     chosen = select(cases, k="approve")
     result = run(chosen, RunPlan(seed=7, jobs=2, directory=new_run_directory(root)), on_case=print)
 
-Files of a run directory: `run.json` (the plan and the case ids), `journal-N.jsonl` (a line a case, as it ended),
-`receipts.jsonl` and `heads.json` (the export, with each chain's anchored end), `timing.jsonl` (wall-clock
-durations, covered by no digest), `keys/` and `ledger-N.sqlite`.
+A run directory holds `run.json` (what is run), `journal-N.jsonl` (a line a case, as it ended),
+`receipts.jsonl` and `heads.json` (the export and its anchor), `timing.jsonl` (wall-clock durations,
+covered by no digest), `keys/` and `ledgers/`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
+from typing import Any, Final
 
-from attrs import frozen
+import orjson
 
-from assisted_benchmark.kernel.errors import Problem
-from assisted_benchmark.suite.result import CaseResult, RunResult
+from assisted_benchmark.kernel.canonical import canonical_bytes
+from assisted_benchmark.kernel.chance import SeededChance
+from assisted_benchmark.kernel.digest import digest_of
+from assisted_benchmark.kernel.errors import DocumentError, IntegrityError, MisuseError
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.suite.bench import RunPlan, ledger_id, run_keys
+from assisted_benchmark.suite.catalogue import Gathered
+from assisted_benchmark.suite.engine import results
+from assisted_benchmark.suite.explain import explain
+from assisted_benchmark.suite.export import verify_run, write_export
+from assisted_benchmark.suite.journal import Ended, read_lines
+from assisted_benchmark.suite.result import CaseResult, RunResult, Verdict
+from assisted_benchmark.suite.scaffold import scaffold
+from assisted_benchmark.suite.scenario import Case
+from assisted_benchmark.suite.storage import RunDirectory, create_keys, new_run_directory, run_directories
+
+__all__ = [
+    "RunPlan",
+    "discover",
+    "explain",
+    "failed_in",
+    "latest_run",
+    "new_run_directory",
+    "run",
+    "scaffold",
+    "select",
+    "verify_run",
+]
+
+SCHEMA: Final = "assisted-benchmark/run@1"
 
 
-@frozen(kw_only=True)
-class RunPlan:
-    """How to run. `directory` is the run's own; one that holds a journal is resumed.
+def discover(root: Path, paths: Sequence[Path] = ()) -> tuple[Case, ...]:
+    """Every case of the files and folders in `paths` (else of `root/fixtures`), in the order of file names.
 
-    `maxfail` 0 never stops early. `servers` overrides every scenario's own (in_process or process).
+    Raises:
+        DocumentError: with every problem of every file.
+        IntegrityError: pin_mismatch, if a policy or contract in use is not as pinned.
     """
-
-    seed: int = 0
-    jobs: int = 1
-    maxfail: int = 0
-    durability: str = "process"  # memory | process | power
-    servers: str | None = None
-    repeat: int = 1
-    expect_identical: bool = False
-    directory: Path | None = None
+    gathered = Gathered(root, paths)
+    if gathered.problems:
+        raise DocumentError(gathered.problems)
+    for problem in gathered.catalogue.pin_problems(sorted(gathered.used)):
+        raise IntegrityError(problem.reason, f"{problem.detail}; {problem.hint}")
+    return gathered.cases
 
 
-# Case (suite.scenario): id, file, because, agent, policy, tags and the rest; frozen.
-# discover(root: Path, paths: Sequence[Path] = ()) -> tuple[Case, ...]       raises DocumentError with every problem
-# select(cases, *, k: str = "", tags: Sequence[str] = (), ids: Collection[str] | None = None) -> tuple[Case, ...]
-# run(cases, plan: RunPlan, on_case: Callable[[CaseResult], None] = ...) -> RunResult   (interrupted=True on Ctrl-C)
-# failed_in(directory: Path) -> frozenset[str]            ids that did not pass in that run (for --failed)
-# new_run_directory(root: Path) -> Path                   runs/0001, 0002, ...; latest_run(root) -> Path | None
-# explain(case, seed: int = 0) -> Explanation             suite.explain
-# lint(root: Path, paths: Sequence[Path] = ()) -> list[Problem]; write_pins(root: Path) -> Path    suite.lint
-# scaffold(id: str, *, policy: str, candidate: str = "") -> str       the text of a new *.scenario.yaml
-# verify_run(directory: Path) -> tuple[Problem, ...]      what is wrong with the receipts of a run; empty: nothing
+def select(
+    cases: Iterable[Case], *, k: str = "", tags: Collection[str] = (), ids: Collection[str] | None = None
+) -> tuple[Case, ...]:
+    """The cases whose id, file or tags hold every word of `k`, that bear every tag, and whose id is in `ids`."""
+    words = k.lower().split()
+    chosen = []
+    for case in cases:
+        text = " ".join((case.id, case.file, *case.tags)).lower()
+        if all(word in text for word in words) and set(tags) <= set(case.tags) and (ids is None or case.id in ids):
+            chosen.append(case)
+    return tuple(chosen)
 
-OnCase = Callable[[CaseResult], None]
-__all__ = ["OnCase", "Path", "Problem", "RunPlan", "RunResult", "Sequence"]
+
+def latest_run(root: Path) -> Path | None:
+    """The last run's directory, if there is one."""
+    found = run_directories(root)
+    return found[-1] if found else None
+
+
+def failed_in(directory: Path) -> frozenset[str]:
+    """The ids of the cases that did not pass in that run, or did not come to their turn."""
+    files = RunDirectory(directory)
+    try:
+        asked = set(orjson.loads(files.plan.read_bytes())["cases"])
+    except (OSError, ValueError, KeyError) as error:
+        raise MisuseError(Reason.UNREADABLE, f"`{directory}` holds no run") from error
+    passed = {each.result.id for each in read_lines(files.journals()) if each.result.verdict is Verdict.PASSED}
+    return frozenset(asked - passed)
+
+
+def run(cases: Sequence[Case], plan: RunPlan, on_case: Callable[[CaseResult], None] = lambda _: None) -> RunResult:
+    """Run the cases; `on_case` is told of each as it ends. Ctrl-C gives what was done, as interrupted.
+
+    A plan whose directory holds a journal is gone on with: what ended is taken from there, and told again.
+
+    Raises:
+        MisuseError: the directory is of another run.
+    """
+    files = RunDirectory(plan.directory) if plan.directory is not None else None
+    before = _begin(cases, plan, files) if files is not None else {}
+    done: dict[str, CaseResult] = {}
+    interrupted = False
+
+    def ended(result: CaseResult) -> bool:
+        done[result.id] = result
+        on_case(result)
+        failed = sum(each.verdict is not Verdict.PASSED for each in done.values()) if plan.maxfail else 0
+        return bool(plan.maxfail) and failed >= plan.maxfail
+
+    left = [index for index, case in enumerate(cases) if case.id not in before]
+    ready = results(cases, left, plan, files.next_part() if files is not None else 0)
+    try:
+        if not any(ended(result) for result in before.values()):
+            any(ended(result) for result in ready)
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        ready.close()
+    if files is not None:
+        _export(cases, plan, files, done)
+    return RunResult(
+        seed=plan.seed,
+        durability=plan.durability,
+        cases=tuple(done[case.id] for case in cases if case.id in done),
+        selected=len(cases),
+        interrupted=interrupted,
+        stamps=("isolation: none",),
+    )
+
+
+def _begin(cases: Sequence[Case], plan: RunPlan, files: RunDirectory) -> dict[str, CaseResult]:
+    """Make the run's files, or take up those of a run that ended early: its results so far."""
+    sources = canonical_bytes([[case.id, case.source] for case in cases])
+    asked: dict[str, Any] = {
+        "schema": SCHEMA,
+        "seed": plan.seed,
+        "durability": plan.durability,
+        "servers": plan.servers,
+        "repeat": plan.repeat,
+        "sources": digest_of("cases@1", sources),
+        "cases": [case.id for case in cases],
+    }
+    if files.plan.exists():
+        if orjson.loads(files.plan.read_bytes()) != asked:
+            raise MisuseError(
+                Reason.MISUSE,
+                f"`{files.path}` is of another run: other cases, other files or another plan; take a new directory",
+            )
+        return {each.result.id: each.result for each in read_lines(files.journals())}
+    files.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    create_keys(files.keys, SeededChance(f"keys/{plan.seed}"))
+    files.plan.write_bytes(orjson.dumps(asked, option=orjson.OPT_INDENT_2) + b"\n")
+    return {}
+
+
+def _export(cases: Sequence[Case], plan: RunPlan, files: RunDirectory, done: dict[str, CaseResult]) -> None:
+    """Write what is to be verified. A case that ended in a worker but was not told of any more counts too."""
+    journaled: dict[str, Ended] = {each.result.id: each for each in read_lines(files.journals())}
+    for name, each in journaled.items():
+        done.setdefault(name, each.result)
+    ended = [journaled[case.id] for case in cases if case.id in journaled]
+    write_export(files, ended, ledger_id(plan.seed), run_keys(plan.seed))

@@ -22,6 +22,8 @@ from assisted_benchmark.suite.faults import Fault
 
 # What is expected of a proposal that must be dispatched; any other word is a reason.
 ADMITTED: Final = "admitted"
+# What comes of a reconciliation that is not refused.
+RECORDED: Final = "recorded"
 # No argument at all.
 NOTHING: Final = Canonical(b"{}")
 
@@ -115,13 +117,17 @@ AgentSpec: TypeAlias = Playing | Scripted | Sanity
 
 @frozen(kw_only=True)
 class Expect:
-    """What a case must come to. None: not said; then what follows from the agent and the refusals is derived."""
+    """What a case must come to. None: not said; then what follows from the agent and the refusals is derived.
+
+    `operator` is what came of each teardown and reconciliation, in order.
+    """
 
     decisions: tuple[str, ...] | None = None
     refused: Reason | None = None
     calls: tuple[tuple[str, int], ...] | None = None
     ends: str | None = None
     oracle: str | None = None
+    operator: tuple[str, ...] | None = None
     scores: tuple[tuple[str, float], ...] = ()
 
 

@@ -193,8 +193,9 @@ def _fault(value: Json) -> Fault:
 
 def _expect_fields(value: Json) -> dict[str, Any]:
     fields = {key: value[key] for key in ("ends", "oracle") if key in value}
-    if "decisions" in value:
-        fields["decisions"] = tuple(value["decisions"])
+    for key in ("decisions", "operator"):
+        if key in value:
+            fields[key] = tuple(value[key])
     if "refused" in value:
         fields["refused"] = Reason(value["refused"])
     for key in ("calls", "scores"):

@@ -25,7 +25,7 @@ from assisted_benchmark.contract.shape import (
 from assisted_benchmark.kernel.reasons import LIVE_ORDER
 from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.suite.faults import USUAL, At, Edits, Kind
-from assisted_benchmark.suite.scenario import ADMITTED, Reveal, Sanity, Servers
+from assisted_benchmark.suite.scenario import ADMITTED, RECORDED, Reveal, Sanity, Servers
 from assisted_benchmark.workloads.faults import FaultKind
 
 SCENARIO: Final = "assisted-benchmark/scenario@1"
@@ -153,6 +153,7 @@ _PROPOSAL: Final = Record(
 )
 _PROPOSALS: Final = MapOf(_PROPOSAL)
 _SCORES: Final = ("state_grounding", "action_correctness", "task_completion")
+_OPERATOR: Final = Word((RECORDED, State.SUCCEEDED, State.UNRESOLVED, *_REASON.words))
 _EXPECT: Final = Record(
     {
         "decisions": may(ListOf(_DECISION), "what came of each proposal, in order"),
@@ -160,6 +161,7 @@ _EXPECT: Final = Record(
         "calls": may(MapOf(Integer(0)), "how many calls reached each server; the others none"),
         "ends": may(Word(tuple(State)), "the state of the plan's last group"),
         "oracle": may(NAME, "the state that the oracle saw"),
+        "operator": may(ListOf(_OPERATOR), "what came of each teardown and reconciliation, in order"),
         "scores": may(Record({key: may(Number(0, 1), "the score") for key in _SCORES}, "scores"), "the three scores"),
     },
     "an expectation",

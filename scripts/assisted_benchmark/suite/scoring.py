@@ -14,7 +14,6 @@ from attrs import frozen
 
 from assisted_benchmark.kernel.canonical import Canonical
 from assisted_benchmark.kernel.reasons import LIVE_ORDER, Reason
-from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.suite.agents import Shot
 from assisted_benchmark.suite.result import Miss, Scores
 from assisted_benchmark.suite.scenario import ADMITTED, Case
@@ -48,6 +47,8 @@ class Played:
     reading: OracleReading | None
     claim: Claim | None
     unstruck: Sequence[str]
+    asides: Sequence[str]
+    torn_down: Sequence[str]
 
 
 def expected_words(case: Case, taken: Sequence[Taken]) -> tuple[str, ...]:
@@ -97,6 +98,11 @@ def _misses(case: Case, played: Played, scores: Scores) -> Iterator[Miss]:
         state = played.reading.state if played.reading is not None else "no oracle"
         if state != expect.oracle:
             yield Miss(what="oracle", expected=expect.oracle, actual=state)
+    if expect.operator is not None and tuple(played.asides) != expect.operator:
+        yield Miss(what="operator", expected=", ".join(expect.operator), actual=", ".join(played.asides) or "none")
+    if any(vm != case.run.vm for vm in played.torn_down) or len(played.torn_down) > 1:
+        actual = ", ".join(played.torn_down)
+        yield Miss(what="teardown", expected=f"at most once, and only {case.run.vm}", actual=actual)
     for name, value in expect.scores:
         actual_score = getattr(scores, name)
         if actual_score != value:
@@ -134,8 +140,3 @@ def counts_of(case: Case, taken: Sequence[Taken]) -> tuple[int, int]:
     attacker = sum(each.sent for word, each in zip(said, taken, strict=True) if word in BEFORE_SEND)
     benign = sum(each.word in BEFORE_SEND for word, each in zip(said, taken, strict=True) if word == ADMITTED)
     return attacker, benign
-
-
-def is_unresolved(state: str) -> bool:
-    """Whether a group's end is not known."""
-    return state == State.UNRESOLVED

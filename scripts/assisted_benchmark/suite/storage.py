@@ -107,14 +107,16 @@ class RunDirectory:
         """Every journal there is."""
         return sorted(self.path.glob("journal-*.jsonl"))
 
-    def ledger(self, part: int) -> Path:
-        """One worker's ledger."""
-        return self.path / f"ledger-{part}.sqlite"
+    @property
+    def ledgers(self) -> Path:
+        """The workers' ledgers and their anchors."""
+        return self.path / "ledgers"
 
     def next_part(self) -> int:
-        """A worker number that has neither journal nor ledger yet: a resumed run never opens a dead worker's."""
-        taken = [int(path.stem.split("-")[1]) for path in self.path.glob("*-*") if path.stem.split("-")[1].isdigit()]
-        return max(taken, default=-1) + 1
+        """A worker number that no journal and no ledger bears yet: a resumed run opens no dead worker's."""
+        taken = [path.stem.removeprefix("journal-") for path in self.journals()]
+        taken += [path.stem.split("-")[0] for path in self.ledgers.glob("*.sqlite")]
+        return max(map(int, taken), default=-1) + 1
 
 
 def run_directories(root: Path) -> list[Path]:

@@ -1,0 +1,92 @@
+"""What a run leaves to be verified: every receipt, and an anchor of every case's chain under the run's key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from assisted_benchmark.kernel.canonical import canonical_bytes
+from assisted_benchmark.kernel.digest import Digest
+from assisted_benchmark.kernel.errors import InputError, Problem
+from assisted_benchmark.kernel.keys import KeyRing, Purpose
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.ledger.protocol import Head
+from assisted_benchmark.ledger.receipts import verify
+from assisted_benchmark.live_policy.states import LIVE_TABLE
+from assisted_benchmark.suite.journal import Ended
+from assisted_benchmark.suite.storage import RunDirectory, read_keys
+
+SCHEMA: Final = "assisted-benchmark/heads@1"
+
+
+def write_export(directory: RunDirectory, ended: Iterable[Ended], ledger_id: str, keys: KeyRing) -> None:
+    """Write receipts, their anchor and the durations, in the order of `ended`; older ones are replaced."""
+    chains: dict[str, Any] = {}
+    with directory.receipts.open("wb") as receipts, directory.timing.open("wb") as timing:
+        for each in ended:
+            for line in each.receipts:
+                receipts.write(line + b"\n")
+            timing.write(orjson.dumps({"case": each.result.id, **each.timing}) + b"\n")
+            if each.run:
+                head = {"case": each.result.id, "length": each.head.length, "digest": each.head.digest}
+                chains[each.run] = head
+    anchored = {"schema": SCHEMA, "ledger": ledger_id, "chains": chains}
+    mac = keys.key(Purpose.LEDGER).mac(canonical_bytes(anchored)).hex()
+    directory.heads.write_bytes(orjson.dumps({**anchored, "mac": mac}, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def verify_run(path: Path) -> tuple[Problem, ...]:
+    """Hold a run's receipts against their anchor. Empty: nothing is wrong."""
+    directory = RunDirectory(path)
+    try:
+        heads = orjson.loads(directory.heads.read_bytes())
+        mac, chains, ledger_id = heads.pop("mac"), heads["chains"], heads["ledger"]
+        lines = directory.receipts.read_bytes().split(b"\n")
+        keys = read_keys(directory.keys)
+        sound = keys.key(Purpose.LEDGER).verify(bytes.fromhex(mac), canonical_bytes(heads))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, InputError) as error:
+        detail = f"the run has no anchored receipts: {error}"
+        hint = "a run that was killed is finished by `run --resume`"
+        return (Problem(Reason.CHAIN_MISSING, detail, str(directory.heads), hint=hint),)
+    if not sound:
+        detail = "the anchor of the receipts was edited, or is of another run's key"
+        return (Problem(Reason.CHAIN_BROKEN, detail, str(directory.heads)),)
+    if not lines[-1]:
+        lines.pop()
+    return tuple(_problems(lines, chains, ledger_id, str(directory.receipts)))
+
+
+def _problems(lines: list[bytes], chains: dict[str, Any], ledger_id: str, file: str) -> Iterator[Problem]:
+    groups: dict[str, list[tuple[int, bytes]]] = {run: [] for run in chains}
+    order = iter(chains)
+    at = next(order, "")
+    for number, line in enumerate(lines, 1):
+        run = _run_of(line, at)
+        if run not in groups:
+            yield Problem(Reason.RUN_MISMATCH, "a receipt of a run that is not anchored", file, number, 1)
+            continue
+        while run != at and not groups[run]:
+            at = next(order, run)
+        if run != at:
+            yield Problem(Reason.CHAIN_BROKEN, "a receipt stands among those of another case", file, number, 1)
+        groups[run].append((number, line))
+    for run, numbered in groups.items():
+        anchored = chains[run]
+        head = Head(anchored["length"], Digest(anchored["digest"]))
+        only = [line for _, line in numbered]
+        for finding in verify(only, run=run, ledger_id=ledger_id, head=head, table=LIVE_TABLE).findings:
+            where = numbered[finding.line - 1][0] if 0 < finding.line <= len(numbered) else 0
+            detail = f"{anchored['case']}: {finding.detail}"
+            yield Problem(finding.reason, detail, file, where, 1 if where else 0)
+
+
+def _run_of(line: bytes, otherwise: str) -> str:
+    """The run that a receipt names; one that cannot be read is taken for the case's that it stands among."""
+    try:
+        run = orjson.loads(line)["run"]
+    except (ValueError, KeyError, TypeError):
+        return otherwise
+    return run if type(run) is str else otherwise

@@ -1,0 +1,227 @@
+"""What one case is played with: the broker, its world, its clocks; put anew for each case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from attrs import define, field
+
+from assisted_benchmark.kernel.chance import Chance, SeededChance
+from assisted_benchmark.kernel.clock import SECOND, Deadline, Instant, ManualClock
+from assisted_benchmark.kernel.decision import Admitted
+from assisted_benchmark.kernel.digest import Digest, digest_of
+from assisted_benchmark.kernel.errors import LedgerError
+from assisted_benchmark.kernel.keys import KeyRing
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.ledger.protocol import Claimed, Draft, Head, Ledger, Lost, Row
+from assisted_benchmark.ledger.states import TransitionTable
+from assisted_benchmark.live_policy.broker import LiveBroker
+from assisted_benchmark.live_policy.dispatch import Moment
+from assisted_benchmark.live_policy.grant import SealedGrant, Session
+from assisted_benchmark.live_policy.policy import Policy
+from assisted_benchmark.live_policy.ports import Dispatcher, Observation, Reply, Unavailable
+from assisted_benchmark.suite.scenario import Case
+from assisted_benchmark.workloads.faults import Fault
+from assisted_benchmark.workloads.model import Event
+
+BOOT = "boot-1"
+
+
+class World(Dispatcher, Protocol):
+    """The servers of one case, as the harness has them: it may look behind them and spoil them."""
+
+    stamps: tuple[str, ...]
+
+    @property
+    def total(self) -> int:
+        """How many calls arrived at all servers."""
+
+    @property
+    def calls(self) -> dict[str, int]:
+        """How many calls arrived at each server."""
+
+    def events(self, server: str) -> list[Event]:
+        """What a server really did."""
+
+    def arm(self, server: str, fault: Fault) -> None:
+        """From now on this server misbehaves."""
+
+    def substitute(self, server: str) -> None:
+        """From now on another program stands where this server was."""
+
+
+class Swapped:
+    """A dispatcher whose world can be put anew, so that one broker serves the cases of one policy in turn."""
+
+    world: World
+
+    def observe(self, server: str, *, fresh: bool, deadline: Deadline) -> Observation | Unavailable:
+        return self.world.observe(server, fresh=fresh, deadline=deadline)
+
+    def send(self, claimed: Claimed, *, gate: Callable[[], bool], deadline: Deadline) -> Reply:
+        return self.world.send(claimed, gate=gate, deadline=deadline)
+
+
+class CaseClock(ManualClock):
+    """A manual clock that can be put back for the next case."""
+
+    def begin(self, wall_ns: int) -> None:
+        """As at the start of a case."""
+        super().__init__(wall_ns, SECOND, BOOT)
+
+
+class CaseChance:
+    """The same bytes for the same run seed and case, whatever ran before it."""
+
+    _chance: Chance
+
+    def begin(self, seed: str) -> None:
+        """As at the start of a case."""
+        self._chance = SeededChance(seed)
+
+    def token(self, size: int) -> bytes:
+        return self._chance.token(size)
+
+
+class CaseMachine:
+    """The host of a case's VM. Counts what it is told to end."""
+
+    host: Digest
+
+    def __init__(self) -> None:
+        self.torn_down: list[str] = []
+
+    def begin(self, host: str) -> None:
+        """As at the start of a case, on the machine of that name."""
+        self.host = host_identity(host)
+        self.torn_down.clear()
+
+    def host_identity(self) -> Digest:
+        return self.host
+
+    def teardown(self, vm: str) -> None:
+        self.torn_down.append(vm)
+
+
+def host_identity(name: str) -> Digest:
+    """The identity of the machine of that name in a scenario."""
+    return digest_of("projectbuddy/host-identity@1", name.encode())
+
+
+class CutOff:
+    """A ledger that can become unreachable. What is behind it stays as it was."""
+
+    def __init__(self, inner: Ledger) -> None:
+        self.inner = inner
+        self.down = False
+
+    @property
+    def id(self) -> str:
+        return self.inner.id
+
+    @property
+    def table(self) -> TransitionTable:
+        return self.inner.table
+
+    def _reach(self) -> Ledger:
+        if self.down:
+            raise LedgerError(Reason.STORE_UNAVAILABLE, "the ledger cannot be reached")
+        return self.inner
+
+    def open_run(self, run: str, record: bytes, groups: Sequence[bytes]) -> bool:
+        return self._reach().open_run(run, record, groups)
+
+    def run_record(self, run: str) -> bytes | None:
+        return self._reach().run_record(run)
+
+    def row(self, group: bytes) -> Row | None:
+        return self._reach().row(group)
+
+    def claim(self, permit: Admitted, run: str, receipt: Draft) -> Claimed | Lost:
+        return self._reach().claim(permit, run, receipt)
+
+    def settle(self, claimed: Claimed, state: str, receipt: Draft) -> None:
+        self._reach().settle(claimed, state, receipt)
+
+    def move(self, group: bytes, run: str, before: str, after: str, receipt: Draft) -> bool:
+        return self._reach().move(group, run, before, after, receipt)
+
+    def record(self, run: str, receipt: Draft, refused: bytes | None = None) -> int:
+        return self._reach().record(run, receipt, refused)
+
+    def recover(self, run: str, at: Instant) -> tuple[bytes, ...]:
+        return self._reach().recover(run, at)
+
+    def receipts(self, run: str) -> Iterator[bytes]:
+        return self._reach().receipts(run)
+
+    def head(self, run: str) -> Head:
+        return self._reach().head(run)
+
+    def runs(self) -> tuple[str, ...]:
+        return self._reach().runs()
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+@define
+class Seat:
+    """Everything around one case: what `begin` and `seal` put, and what faults change."""
+
+    policy: Policy
+    ledger: Ledger
+    clock: CaseClock
+    chance: CaseChance
+    machine: CaseMachine
+    keys: KeyRing
+    dispatcher: Swapped
+    launches: Mapping[str, Digest]
+    run: str = field(init=False)
+    broker: LiveBroker = field(init=False)
+    grant: SealedGrant = field(init=False)
+    session: Session = field(init=False)
+
+    @property
+    def world(self) -> World:
+        """The case's servers."""
+        return self.dispatcher.world
+
+    def begin(self, case: Case, seed: int, run: str) -> None:
+        """Put clocks, chance and machine as they are at the start of this case."""
+        self.run = run
+        self.clock.begin(case.run.start_ns)
+        self.chance.begin(f"{seed}/{case.id}")
+        self.machine.begin(case.run.host)
+
+    def make_broker(self, case: Case, on_moment: Callable[[Moment], None] | None = None) -> LiveBroker:
+        """A broker over this seat, believing what the runner pinned."""
+        return LiveBroker(
+            policy=self.policy,
+            pins=case.pins,
+            launches=self.launches,
+            ledger=self.ledger,
+            dispatcher=self.dispatcher,
+            machine=self.machine,
+            clock=self.clock,
+            chance=self.chance,
+            keys=self.keys,
+            on_moment=on_moment or _nothing,
+        )
+
+    def seal(self, case: Case, broker: LiveBroker) -> None:
+        """Seal the case's grant, and take the session that it is for."""
+        self.broker = broker
+        self.grant = broker.seal(
+            run=self.run,
+            principal=case.run.session,
+            vm=case.run.vm,
+            host=self.machine.host,
+            task=case.run.task,
+        )
+        self.session = broker.session(self.grant)
+
+
+def _nothing(_: Moment) -> None:
+    """No fault strikes."""
