@@ -238,11 +238,13 @@ class ClientSession:
                     raise ServerError(Reason.DUPLICATE_TOOL, f"the tool `{shown(tool['name'])}` is listed twice")
                 tools[tool["name"]] = tool
             cursor = page.get("nextCursor")
+            if len(tools) > self._limits.tools:
+                break
             if cursor is None:
                 return list(tools.values())
             if type(cursor) is not str:
                 raise ServerError(Reason.MALFORMED_FRAME, "the cursor of a tool list is not a string")
-            if cursor in cursors or len(tools) > self._limits.tools:
+            if cursor in cursors:
                 break
             cursors.add(cursor)
             params = {"cursor": cursor}
