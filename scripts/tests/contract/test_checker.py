@@ -240,6 +240,14 @@ def test_definitions_are_closed_where_they_are_referred_to():
     assert [fault.path for fault in found] == ["/gone", "/named", "/t", "/tree/next"]
 
 
+def test_definitions_that_lead_in_a_circle_are_closed_too():
+    schema = closed(
+        {"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}, True]}}}
+    )
+    assert "unevaluatedProperties" not in schema["properties"]["a"]
+    assert schema["additionalProperties"] is False
+
+
 def test_older_drafts_are_closed_in_the_definitions_themselves():
     schema = closed(
         {

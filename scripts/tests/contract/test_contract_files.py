@@ -294,6 +294,8 @@ def refusal(path: Path, root: Path, max_bytes: int = 1000) -> str:
 def test_a_regular_file_below_the_root_is_read(tmp_path):
     (tmp_path / "a.yaml").write_bytes(b"x" * 1000)
     assert read(tmp_path / "a.yaml", tmp_path, 1000) == b"x" * 1000
+    (tmp_path / "empty.yaml").touch()
+    assert read(tmp_path / "empty.yaml", tmp_path) == b""
     linked_root = tmp_path.parent / (tmp_path.name + "-link")
     linked_root.symlink_to(tmp_path)
     assert read(linked_root / "a.yaml", linked_root, 1000) == b"x" * 1000
@@ -310,10 +312,12 @@ def test_what_is_no_such_file_is_refused_and_never_waited_for(tmp_path):
     (root / "in.yaml").symlink_to(root / "inside.yaml")
     (root / "loop.yaml").symlink_to(root / "loop.yaml")
     (root / "up").symlink_to(tmp_path)
+    (root / "folder").mkdir()
     os.mkfifo(root / "fifo.yaml")
     assert refusal(root / "missing.yaml", root) == "unreadable"
     assert refusal(root / "inside.yaml" / "x", root) == "unreadable"
-    assert refusal(root, root) == "unreadable"
+    assert refusal(root / "folder", root) == "unreadable"
+    assert refusal(root / "..", root) == "unreadable"
     assert refusal(root / "fifo.yaml", root) == "unreadable"
     assert refusal(root / "huge.yaml", root) == "too_large"
     assert refusal(root / "in.yaml", root) == "unreadable"
@@ -323,6 +327,37 @@ def test_what_is_no_such_file_is_refused_and_never_waited_for(tmp_path):
     assert refusal(root / "up" / "outside.yaml", root) == "path_escape"
     assert refusal(root / ".." / "outside.yaml", root) == "path_escape"
     assert refusal(Path("/etc/hosts"), root) == "path_escape"
+
+
+@promise("H3")
+def test_a_folder_that_becomes_a_link_out_of_the_root_is_noticed(tmp_path):
+    for place in ("root/a", "outside"):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / "x.yaml").write_text(place)
+    root = tmp_path / "root"
+    assert read(root / "a" / "x.yaml", root) == b"root/a"
+    (root / "a").rename(root / "b")
+    (root / "a").symlink_to(tmp_path / "outside")
+    assert refusal(root / "a" / "x.yaml", root) == "path_escape"
+    (root / "a").unlink()
+    (root / "a").symlink_to(root / "b")
+    assert read(root / "a" / "x.yaml", root) == b"root/a"
+
+
+def test_relative_paths_are_read_from_where_we_are(tmp_path, monkeypatch):
+    for place in ("one", "two"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "x.yaml").write_text(place)
+        monkeypatch.chdir(tmp_path / place)
+        assert read(Path("x.yaml"), Path(".")) == place.encode()
+        assert name_below(Path("x.yaml"), Path(".")) == "x.yaml"
+
+
+def test_a_refusal_leaves_no_file_open(tmp_path):
+    before = len(os.listdir("/dev/fd"))
+    for _ in range(20):
+        assert refusal(tmp_path / "..", tmp_path) == "unreadable"
+    assert len(os.listdir("/dev/fd")) == before
 
 
 def test_files_are_named_from_the_root(tmp_path):
