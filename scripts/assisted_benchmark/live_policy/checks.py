@@ -155,7 +155,7 @@ def _contract_drift(q: Question) -> str:
 
 
 def _not_yet_valid(q: Question) -> str:
-    issued = q.grant.expires.wall_ns - q.grant.plan.policy.expires_after_ns
+    issued = q.grant.expires_wall - q.grant.lifetime
     return "" if q.now.wall_ns >= issued else "the grant was sealed later than now"
 
 
@@ -166,7 +166,7 @@ def _expired(q: Question) -> str:
 def _clock_rollback(q: Question) -> str:
     if q.now.wall_ns < q.grant.mark - SECOND:
         return "the wall clock is more than a second behind what it was"
-    issued = q.grant.expires.mono_ns - q.grant.plan.policy.expires_after_ns
+    issued = q.grant.expires_mono - q.grant.lifetime
     return "" if q.now.mono_ns >= issued else "the monotonic clock is behind the sealing"
 
 

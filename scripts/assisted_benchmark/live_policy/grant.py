@@ -15,9 +15,10 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+import orjson
 from attrs import frozen
 
-from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes, parse
+from assisted_benchmark.kernel.canonical import Json, canonical_bytes, parse
 from assisted_benchmark.kernel.clock import Instant
 from assisted_benchmark.kernel.digest import Digest, digest_of
 from assisted_benchmark.kernel.errors import CanonicalError, InputError, MisuseError
@@ -67,12 +68,13 @@ class Binding(NamedTuple):
     def record(self) -> bytes:
         """What the ledger keeps with the run."""
         *names, (wall, mono) = self
-        return canonical_bytes([*names, str(wall), str(mono)])
+        # Copied: the writer's own buffer is larger than its text, and a ledger keeps a record for good.
+        return bytes(memoryview(canonical_bytes([*names, str(wall), str(mono)])))
 
     @classmethod
     def of_record(cls, record: bytes) -> Binding:
         """The binding back from what the ledger kept."""
-        run, nonce, principal, vm, host, boot, task, wall, mono = Canonical(record).value
+        run, nonce, principal, vm, host, boot, task, wall, mono = orjson.loads(record)
         return cls(run, nonce, principal, vm, host, boot, task, Instant(int(wall), int(mono)))
 
     def session(self, grant: Digest) -> Session:

@@ -98,14 +98,15 @@ class Grants:
         return self._take_up(binding, sealed.digest)
 
     def _take_up(self, binding: Binding, digest: Digest) -> OpenGrant | Refused:
-        grant = OpenGrant(binding.session(digest), self._plan(binding.task), binding.issued)
+        key = group_key(digest, 0)
+        grant = OpenGrant(key, binding.session(digest), self._plan(binding.task), binding.issued)
         try:
             grant.refresh(self._ledger)
             for line in self._ledger.receipts(binding.run):
                 grant.mark = max(grant.mark, int(Canonical(line).value["wall_ns"]))
         except LedgerError as error:
             return self._desk.refuse(grant.session, None, Reason.STORE_UNAVAILABLE, error.detail)
-        self._grants[group_key(digest, 0)] = grant
+        self._grants[key] = grant
         return grant
 
     def _recompile(self, record: bytes | None) -> tuple[Binding | None, bytes]:
@@ -130,19 +131,22 @@ class Grants:
         return plan
 
     def find(self, grant: str) -> OpenGrant | None:
-        """The open grant of that digest; one that was not used yet is made from its record."""
+        """The open grant of exactly that digest; one that was not used yet is made from its record."""
         try:
-            key = group_key(Digest(grant), 0)
+            key = bytes.fromhex(grant[7:])
         except ValueError:
             return None
         found = self._grants.get(key)
-        return self._first_use(key, Digest(grant)) if isinstance(found, bytes) else found
+        if isinstance(found, bytes):
+            found = self._first_use(key)
+        return found if found is not None and found.session.grant == grant else None
 
-    def _first_use(self, key: bytes, grant: Digest) -> OpenGrant:
+    def _first_use(self, key: bytes) -> OpenGrant:
         # Under a lock, so that all threads share one view and find its call in flight.
         with self._lock:
             found = self._grants[key]
             if isinstance(found, bytes):
                 binding = Binding.of_record(found)
-                found = self._grants[key] = OpenGrant(binding.session(grant), self._plans[binding.task], binding.issued)
+                session = binding.session(Digest(f"sha256:{key.hex()}"))
+                found = self._grants[key] = OpenGrant(key, session, self._plans[binding.task], binding.issued)
             return found

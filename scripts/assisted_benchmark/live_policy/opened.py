@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from assisted_benchmark.kernel.clock import SECOND, Instant
 from assisted_benchmark.kernel.errors import LedgerError
 from assisted_benchmark.kernel.reasons import Reason
@@ -10,6 +12,9 @@ from assisted_benchmark.live_policy.dispatch import Flight
 from assisted_benchmark.live_policy.grant import Session, group_key
 from assisted_benchmark.live_policy.policy import Plan, PlannedStep
 from assisted_benchmark.live_policy.states import State
+
+# As a plain string: an enumeration's members compare and hash more slowly.
+_SEALED: Final = State.SEALED.value
 
 
 class OpenGrant:
@@ -21,38 +26,56 @@ class OpenGrant:
     nothing of this grant may be written any more.
     """
 
-    __slots__ = ("expires", "flight", "key", "mark", "plan", "position", "session", "status", "step", "stopped")
+    __slots__ = (
+        "expires_mono",
+        "expires_wall",
+        "flight",
+        "key",
+        "lifetime",
+        "mark",
+        "plan",
+        "position",
+        "session",
+        "status",
+        "step",
+        "stopped",
+    )
 
-    def __init__(self, session: Session, plan: Plan, issued: Instant) -> None:
-        lifetime = plan.policy.expires_after_ns
+    def __init__(self, key: bytes, session: Session, plan: Plan, issued: tuple[int, int]) -> None:
         wall, mono = issued
+        lifetime = plan.policy.expires_after_ns
         self.session = session
         self.plan = plan
-        self.expires = Instant(wall + lifetime, mono + lifetime)
+        self.lifetime = lifetime
+        self.expires_wall = wall + lifetime
+        self.expires_mono = mono + lifetime
         self.mark = wall
         self.flight: Flight | None = None
         self.stopped: Reason | None = None
-        self._stand(0, State.SEALED)
+        self.position = 0
+        self.step: PlannedStep = plan.steps[0]
+        self.key = key
+        self.status: str = _SEALED
 
     def _stand(self, position: int, status: str) -> None:
         self.position = position
-        self.step: PlannedStep = self.plan.steps[position]
+        self.step = self.plan.steps[position]
         self.key = group_key(self.session.grant, position)
         self.status = status
 
     def live(self, now: Instant) -> bool:
         """Whether `now` lies between sealing and expiry on both clocks, and no clock was set back."""
-        lifetime = self.plan.policy.expires_after_ns
-        wall, mono = self.expires
+        wall, mono = now
+        lifetime = self.lifetime
         return (
-            0 < wall - now.wall_ns <= lifetime
-            and 0 < mono - now.mono_ns <= lifetime
-            and now.wall_ns >= self.mark - SECOND
+            0 < self.expires_wall - wall <= lifetime
+            and 0 < self.expires_mono - mono <= lifetime
+            and wall >= self.mark - SECOND
         )
 
     def expired(self, now: Instant) -> bool:
         """Either clock suffices; the very instant of expiry is expired."""
-        return now.wall_ns >= self.expires.wall_ns or now.mono_ns >= self.expires.mono_ns
+        return now.wall_ns >= self.expires_wall or now.mono_ns >= self.expires_mono
 
     def seen(self, now: Instant) -> None:
         """Raise the high-water mark."""

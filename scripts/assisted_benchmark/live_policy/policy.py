@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import Final, TypeAlias
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from assisted_benchmark.contract.json_schema import Checker, closed
 from assisted_benchmark.contract.model import Contract, Effect, Server, Tool
@@ -117,6 +117,12 @@ class Candidate:
     arguments: bytes
     digest: Digest
 
+    @property
+    def proposal(self) -> bytes:
+        """The canonical bytes that propose exactly this call."""
+        names = canonical_bytes({"server": self.server, "tool": self.tool})
+        return b'{"arguments":%b,%b' % (self.arguments, names[1:])
+
 
 @frozen(kw_only=True, slots=False)
 class PlannedStep:
@@ -129,12 +135,16 @@ class PlannedStep:
     tool: Tool
     target: str
     candidates: tuple[Candidate, ...]
-    # (server, tool, RFC 8785 arguments) to candidate: a call either is one of these or it is not.
-    by_call: dict[tuple[str, str, bytes], Candidate] = field(init=False, repr=False, eq=False)
 
-    def __attrs_post_init__(self) -> None:
-        by_call = {(each.server, each.tool, each.arguments): each for each in self.candidates}
-        object.__setattr__(self, "by_call", by_call)
+    @cached_property
+    def by_call(self) -> dict[tuple[str, str, bytes], Candidate]:
+        """From (server, tool, RFC 8785 arguments): a call either is one of these or it is not."""
+        return {(each.server, each.tool, each.arguments): each for each in self.candidates}
+
+    @cached_property
+    def by_proposal(self) -> dict[bytes, Candidate]:
+        """From the RFC 8785 bytes of the proposal that asks for a candidate and says no more."""
+        return {each.proposal: each for each in self.candidates}
 
 
 @frozen(kw_only=True, slots=False)
