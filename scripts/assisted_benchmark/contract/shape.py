@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 from typing import Final, Protocol
 
 from attrs import Factory, evolve, field, frozen
 
-from assisted_benchmark.contract.strict_yaml import Document, Path
+from assisted_benchmark.contract.strict_yaml import MAX_PROBLEMS, Document, Path
 from assisted_benchmark.kernel.canonical import SAFE_INTEGER, Json
 from assisted_benchmark.kernel.errors import DocumentError
 from assisted_benchmark.kernel.reasons import Reason
@@ -61,14 +62,14 @@ def check(shape: Shape, document: Document) -> None:
     """Hold the document to its shape.
 
     Raises:
-        DocumentError: with every fault, in file order.
+        DocumentError: with every fault (of the first hundred), in file order.
     """
     faults: list[Fault] = []
     shape.look(document.value, (), faults)
     if faults:
         problems = [
             document.problem(fault.reason, fault.path, fault.detail, fault.hint, at_key=fault.at_key)
-            for fault in faults
+            for fault in faults[:MAX_PROBLEMS]
         ]
         raise DocumentError(sorted(problems, key=lambda each: (each.line, each.column)))
 
@@ -307,7 +308,8 @@ class Record:
             if known is not None:
                 known.shape.look(item, (*path, key), faults)
             elif not self.open:
-                hint = did_you_mean(key, fields) or f"known keys: {', '.join(fields)}"
+                near = did_you_mean(key, fields) if len(faults) < MAX_PROBLEMS else ""
+                hint = near or f"known keys: {', '.join(fields)}"
                 detail = f"the key `{shown(key, 60)}` is not known in {self.what}"
                 faults.append(Fault(Reason.UNKNOWN_KEY, (*path, key), detail, hint, at_key=True))
         for key in self._required:
@@ -344,7 +346,7 @@ class ByKey:
             detail = f"the keys {' and '.join(f'`{key}`' for key in present)} exclude each other"
             faults.append(Fault(Reason.WRONG_VALUE, path, detail, f"keep one of {self._keys()}"))
         else:
-            near = next(filter(None, (did_you_mean(key, self.records) for key in value)), "")
+            near = next(filter(None, (did_you_mean(key, self.records) for key in islice(value, MAX_PROBLEMS))), "")
             faults.append(Fault(Reason.MISSING_KEY, path, f"expected a mapping with {self._keys()}", near))
 
     def _keys(self) -> str:
