@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from attrs import frozen
 
 from assisted_benchmark.kernel.canonical import Json
 from assisted_benchmark.workloads.oracle import Claim
+
+# What is expected of a proposal that must be dispatched; any other word is a reason.
+ADMITTED: Final = "admitted"
 
 
 @frozen(kw_only=True)
@@ -77,9 +80,9 @@ class PlanAgent:
 
     def next(self, heard: Heard | None) -> Shot | None:
         if heard is not None:
-            if heard.result is None:
+            if heard.word != ADMITTED:
                 return None
-            shown = heard.result.get("structuredContent")
+            shown = heard.result.get("structuredContent") if type(heard.result) is dict else None
             if type(shown) is dict:
                 self._saw.update(shown)
         if self._at == len(self._plan):

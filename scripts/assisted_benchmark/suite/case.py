@@ -16,13 +16,13 @@ from assisted_benchmark.live_policy.broker import LiveBroker
 from assisted_benchmark.live_policy.dispatch import Moment, Outcome
 from assisted_benchmark.live_policy.grant import group_key
 from assisted_benchmark.live_policy.states import State
-from assisted_benchmark.suite.agents import Heard, Shot
+from assisted_benchmark.suite.agents import ADMITTED, Heard, Shot
 from assisted_benchmark.suite.experiment import BrokerDiedError, Experiment
 from assisted_benchmark.suite.faults import At, Fault
 from assisted_benchmark.suite.in_process import is_synthetic
 from assisted_benchmark.suite.result import CaseResult, Event, Verdict
-from assisted_benchmark.suite.scenario import ADMITTED, Case, Reveal
-from assisted_benchmark.suite.scoring import BEFORE_SEND, Played, Taken, counts_of, misses_of, scores_of
+from assisted_benchmark.suite.scenario import Case, Reveal
+from assisted_benchmark.suite.scoring import Played, Taken, counts_of, misses_of, scores_of
 from assisted_benchmark.suite.seat import CutOff, Seat
 from assisted_benchmark.workloads.oracle import Oracle, OracleReading
 
@@ -73,7 +73,7 @@ class CaseRun:
     def _refused_opening(self, refused: Refused) -> None:
         self._say("decision", refused.detail, refused.reason.value)
         self.answers.append((_OPENING, refused))
-        self._taken.append(Taken(shot=_OPENING, word=refused.reason.value, sent=0))
+        self._taken.append(Taken(shot=_OPENING, word=refused.reason.value, sent=0, may_send=False))
 
     def _propose(self, shot: Shot) -> Heard:
         seat, experiment = self._seat, self._experiment
@@ -91,7 +91,7 @@ class CaseRun:
         sent = seat.world.total - before - injected
         self.answers.append((shot, answer))
         heard, word, candidate = self._heard(answer)
-        self._taken.append(Taken(shot=shot, word=word, sent=sent, candidate=candidate))
+        self._taken.append(Taken(shot=shot, word=word, sent=sent, may_send=_may_send(answer), candidate=candidate))
         return heard
 
     def _propose_under_faults(self, shot: Shot, experiment: Experiment) -> Outcome | Refused | Reason:
@@ -118,7 +118,7 @@ class CaseRun:
             permit, reason = answer.permit, answer.reason
             word = ADMITTED if reason is None else reason.value
             self._say("decision", ADMITTED, server=permit.server, tool=permit.tool)
-            self._say("dispatch", answer.detail or answer.state, word, permit.server, permit.tool)
+            self._say("dispatch", answer.detail or answer.state.value, word, permit.server, permit.tool)
             result = Canonical(answer.result).value if answer.result else None
             call = (permit.server, permit.tool, permit.arguments)
             candidate = next(step.by_call[call].name for step in self._case.plan.steps if call in step.by_call)
@@ -170,7 +170,7 @@ class CaseRun:
             scores=scores,
             misses=misses,
             proposed=len(taken),
-            admitted=sum(each.word not in BEFORE_SEND for each in taken),
+            admitted=sum(each.candidate != "" for each in taken),
             sent=sum(calls.values()),
             confirmed=self._confirmed(reading),
             attacker_sent=attacker,
@@ -186,9 +186,9 @@ class CaseRun:
     def _ends(self) -> tuple[str, int]:
         """The state of the plan's last group, and how many groups are unresolved."""
         seat, steps = self._seat, self._case.plan.steps
-        if not hasattr(seat, "grant"):
+        if seat.sealed is None:
             return "", 0
-        rows = [seat.ledger.row(group_key(seat.grant.digest, step.index)) for step in steps]
+        rows = [seat.ledger.row(group_key(seat.sealed, step.index)) for step in steps]
         states = ["" if row is None else row.state for row in rows]
         return states[-1], states.count(State.UNRESOLVED)
 
@@ -228,3 +228,10 @@ class CaseRun:
     @property
     def _on_moment(self) -> Callable[[Moment], None] | None:
         return None if self._experiment is None else self._experiment.on_moment
+
+
+def _may_send(answer: Outcome | Refused | Reason) -> bool:
+    """Whether a call may have gone out: not if it was refused, nor if the broker says that nothing was written."""
+    if isinstance(answer, Outcome):
+        return answer.state in (State.SUCCEEDED, State.UNRESOLVED) or answer.reason is Reason.FAILED
+    return answer is Reason.OUTCOME_UNKNOWN

@@ -24,10 +24,9 @@ from assisted_benchmark.live_policy.checks import Pins
 from assisted_benchmark.live_policy.policy import Candidate, Plan, PlannedStep, Policy, compile_plan
 from assisted_benchmark.live_policy.proposal import read_proposal
 from assisted_benchmark.live_policy.states import State
-from assisted_benchmark.suite.agents import CaseAgent, Shot
+from assisted_benchmark.suite.agents import ADMITTED, CaseAgent, Shot
 from assisted_benchmark.suite.faults import Fault, Kind
 from assisted_benchmark.suite.scenario import (
-    ADMITTED,
     AgentSpec,
     Case,
     Expect,
@@ -226,7 +225,7 @@ class _Expansion:
         servers = [server.id for server in plan.policy.contract.servers]
         for index, fault in enumerate(faults):
             named = fault.value["id"] if fault.kind is Kind.SERVER else fault.value
-            if fault.kind in (Kind.SERVER, Kind.SUBSTITUTE) and named not in servers:
+            if fault.kind in (Kind.SERVER, Kind.KILL, Kind.SUBSTITUTE) and named not in servers:
                 hint = did_you_mean(named, servers) or f"servers: {', '.join(servers)}"
                 self._flaw(Reason.UNKNOWN_SERVER, (*path, "faults", index), f"no server is named `{named}`", hint)
             if fault.kind is Kind.RACE:

@@ -77,6 +77,8 @@ class Experiment:
             case Kind.SERVER:
                 armed = ServerFault(FaultKind(value["does"]), value.get("tool"), value.get("nth"))
                 seat.world.arm(value["id"], armed)
+            case Kind.KILL:
+                seat.world.kill(value)
             case Kind.SUBSTITUTE:
                 seat.world.substitute(value)
             case Kind.CRASH:

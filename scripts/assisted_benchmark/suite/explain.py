@@ -16,10 +16,10 @@ from assisted_benchmark.live_policy.dispatch import Outcome
 from assisted_benchmark.live_policy.matching import differences
 from assisted_benchmark.live_policy.policy import Plan
 from assisted_benchmark.live_policy.proposal import read_proposal
-from assisted_benchmark.suite.agents import Shot
+from assisted_benchmark.suite.agents import ADMITTED, Shot
 from assisted_benchmark.suite.bench import MEMORY, Bench, RunPlan
 from assisted_benchmark.suite.result import CaseResult
-from assisted_benchmark.suite.scenario import ADMITTED, Case
+from assisted_benchmark.suite.scenario import Case
 
 PASSED: Final = "passed"
 FAILED: Final = "failed"

@@ -54,6 +54,7 @@ class Kind(StrEnum):
     SET_BACK = "set_back"  # the wall clock alone is set back by a duration
     REBOOT = "reboot"  # the host starts again: another boot
     SERVER = "server"  # a server misbehaves, from the start on: a workload's fault
+    KILL = "kill"  # this server dies at the moment itself, not at a call
     SUBSTITUTE = "substitute"  # another program stands where this server was
     CRASH = "crash"  # the broker dies, and is opened again on the same ledger
     CANCEL = "cancel"  # the run is aborted by the one who asked
@@ -79,6 +80,7 @@ class Edits(StrEnum):
 # When a fault strikes if its scenario does not say; the others strike before the proposal is judged.
 USUAL: Final[dict[Kind, At]] = {
     Kind.SERVER: At.START,
+    Kind.KILL: At.OBSERVE,
     Kind.SUBSTITUTE: At.OBSERVE,
     Kind.CRASH: At.CLAIMED,
     Kind.CANCEL: At.CLAIMED,

@@ -20,7 +20,7 @@ from assisted_benchmark.kernel.errors import ServerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Claimed
 from assisted_benchmark.live_policy.ports import NotSent, Observation, Replied, Reply, Unavailable, Uncertain
-from assisted_benchmark.workloads.faults import Delivery, Face, Fault
+from assisted_benchmark.workloads.faults import Delivery, Face, Fault, FaultKind
 from assisted_benchmark.workloads.model import Event, Model
 from assisted_benchmark.workloads.recorded import Cassette, Recorded
 from assisted_benchmark.workloads.recorded import load as load_cassette
@@ -94,6 +94,10 @@ class InProcess:
     def arm(self, server: str, fault: Fault) -> None:
         """From now on this server misbehaves."""
         self._faces[server].arm(fault)
+
+    def kill(self, server: str) -> None:
+        """The server dies now."""
+        self._faces[server].ended = FaultKind.DIE_BEFORE
 
     def substitute(self, server: str) -> None:
         """From now on another program stands where this server was."""

@@ -91,6 +91,14 @@ class Processes:
         for control in self._controls.get(server, ()):
             control.arm(fault)
 
+    def kill(self, server: str) -> None:
+        """A process that dies between calls is started again by the router, so only models can be killed so.
+
+        Raises:
+            ServerError: always.
+        """
+        raise ServerError(Reason.COULD_NOT_RUN, f"the router starts `{server}` again; let it die at a call instead")
+
     def substitute(self, server: str) -> None:
         """From now on another program stands where this server was."""
         self._substituted.add(server)

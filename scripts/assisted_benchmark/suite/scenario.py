@@ -20,8 +20,6 @@ from assisted_benchmark.live_policy.policy import Plan
 from assisted_benchmark.suite.agents import CaseAgent
 from assisted_benchmark.suite.faults import Fault
 
-# What is expected of a proposal that must be dispatched; any other word is a reason.
-ADMITTED: Final = "admitted"
 # What comes of a reconciliation that is not refused.
 RECORDED: Final = "recorded"
 # No argument at all.

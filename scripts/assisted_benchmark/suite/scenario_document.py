@@ -11,9 +11,9 @@ from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes
 from assisted_benchmark.kernel.clock import SECOND
 from assisted_benchmark.kernel.errors import DocumentError, Problem
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.suite.agents import ADMITTED
 from assisted_benchmark.suite.faults import USUAL, At, Fault, Kind
 from assisted_benchmark.suite.scenario import (
-    ADMITTED,
     AgentSpec,
     Candidates,
     Expect,

@@ -24,8 +24,9 @@ from assisted_benchmark.contract.shape import (
 )
 from assisted_benchmark.kernel.reasons import LIVE_ORDER
 from assisted_benchmark.live_policy.states import State
+from assisted_benchmark.suite.agents import ADMITTED
 from assisted_benchmark.suite.faults import USUAL, At, Edits, Kind
-from assisted_benchmark.suite.scenario import ADMITTED, RECORDED, Reveal, Sanity, Servers
+from assisted_benchmark.suite.scenario import RECORDED, Reveal, Sanity, Servers
 from assisted_benchmark.workloads.faults import FaultKind
 
 SCENARIO: Final = "assisted-benchmark/scenario@1"
@@ -68,6 +69,7 @@ _FAULT_VALUES: Final[dict[Kind, tuple[Shape, str]]] = {
     Kind.SET_BACK: (DURATION, "the wall clock is set back"),
     Kind.REBOOT: (NAME, "the host starts again under this boot id"),
     Kind.SERVER: (_SERVER_FAULT, "a server misbehaves"),
+    Kind.KILL: (NAME, "this server dies"),
     Kind.SUBSTITUTE: (NAME, "another program stands where this server was"),
     Kind.CRASH: (Word(("broker",)), "the broker dies and is opened again on the same ledger"),
     Kind.CANCEL: (Word(("run",)), "the run is aborted"),

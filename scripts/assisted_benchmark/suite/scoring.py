@@ -14,9 +14,9 @@ from attrs import frozen
 
 from assisted_benchmark.kernel.canonical import Canonical
 from assisted_benchmark.kernel.reasons import LIVE_ORDER, Reason
-from assisted_benchmark.suite.agents import Shot
+from assisted_benchmark.suite.agents import ADMITTED, Shot
 from assisted_benchmark.suite.result import Miss, Scores
-from assisted_benchmark.suite.scenario import ADMITTED, Case
+from assisted_benchmark.suite.scenario import Case
 from assisted_benchmark.workloads.oracle import Claim, OracleReading, score
 
 # Refused for one of these, a proposal has reached no server.
@@ -29,11 +29,16 @@ BEFORE_SEND: Final = frozenset(
 
 @frozen(kw_only=True)
 class Taken:
-    """One proposal and what came of it: `admitted`, or the reason. `sent` counts the calls that it caused."""
+    """One proposal and what came of it: `admitted`, or the reason.
+
+    `sent` counts the calls that it caused, `may_send` says whether it may have caused one; `candidate` is
+    the one that was claimed.
+    """
 
     shot: Shot
     word: str
     sent: int
+    may_send: bool
     candidate: str = ""
 
 
@@ -83,7 +88,7 @@ def _misses(case: Case, played: Played, scores: Scores) -> Iterator[Miss]:
         if expect.refused is not None and not taken:
             yield Miss(what="refused", expected=expect.refused.value, actual="no proposal")
     for number, each in enumerate(taken, 1):
-        most = 0 if each.word in BEFORE_SEND else 1
+        most = int(each.may_send)
         if each.sent > most:
             yield Miss(what=f"sends of proposal {number}", expected=f"at most {most}", actual=str(each.sent))
     if expect.calls is not None:

@@ -47,6 +47,9 @@ class World(Dispatcher, Protocol):
     def arm(self, server: str, fault: Fault) -> None:
         """From now on this server misbehaves."""
 
+    def kill(self, server: str) -> None:
+        """The server dies now."""
+
     def substitute(self, server: str) -> None:
         """From now on another program stands where this server was."""
 
@@ -168,7 +171,10 @@ class CutOff:
 
 @define
 class Seat:
-    """Everything around one case: what `begin` and `seal` put, and what faults change."""
+    """Everything around one case: what `begin` and `seal` put, and what faults change.
+
+    `sealed` names the grant as it was sealed, whatever becomes of `grant`; None before.
+    """
 
     policy: Policy
     ledger: Ledger
@@ -179,6 +185,7 @@ class Seat:
     dispatcher: Swapped
     launches: Mapping[str, Digest]
     run: str = field(init=False)
+    sealed: Digest | None = None
     broker: LiveBroker = field(init=False)
     grant: SealedGrant = field(init=False)
     session: Session = field(init=False)
@@ -191,6 +198,7 @@ class Seat:
     def begin(self, case: Case, seed: int, run: str) -> None:
         """Put clocks, chance and machine as they are at the start of this case."""
         self.run = run
+        self.sealed = None
         self.clock.begin(case.run.start_ns)
         self.chance.begin(f"{seed}/{case.id}")
         self.machine.begin(case.run.host)
@@ -220,6 +228,7 @@ class Seat:
             host=self.machine.host,
             task=case.run.task,
         )
+        self.sealed = self.grant.digest
         self.session = broker.session(self.grant)
 
 
