@@ -17,6 +17,7 @@ from assisted_benchmark.wire.frames import Bad, Splitter
 
 _CHUNK: Final = 1 << 16
 _MILLISECOND: Final = 1_000_000
+_LONGEST: Final = 2**31 - 1  # milliseconds that poll(2) can count
 
 
 class Channel:
@@ -66,12 +67,10 @@ class Channel:
         wanted = writing or (bool(self._outbox) and not self.mid_frame)
         if wanted is not self._watching_write:
             self._watch_write(wanted)
-        return self._take_in(-(-remaining // _MILLISECOND))
+        return self._take_in(min(-(-remaining // _MILLISECOND), _LONGEST))
 
     def drain(self) -> None:
         """Take in what has arrived, without waiting for more."""
-        if self._watching_write:
-            self._watch_write(wanted=False)
         self.more = False
         self._take_in(0)
 
@@ -89,8 +88,6 @@ class Channel:
 
     def write(self, data: memoryview) -> int:
         """Write what the pipe takes now and say how much that was."""
-        if self.broken:
-            return 0
         try:
             return os.write(self._write_fd, data)
         except BlockingIOError:
@@ -115,6 +112,7 @@ class Channel:
             if self._watching_write:
                 self._watch_write(wanted=False)
             os.close(self._write_fd)
+            self._write_fd = -1  # the number may soon be somebody else's
 
     def finish(self, deadline: Deadline) -> bool:
         """Close our side and drain the server's until it ends; False if it does not in time."""

@@ -54,7 +54,6 @@ from assisted_benchmark.wire.outcomes import (
 )
 
 CLIENT_INFO: Final[Json] = {"name": "assisted-benchmark", "version": "1"}
-_REREADS: Final = 1024  # looks for a second answer behind a first one, each of at most a chunk
 
 
 class ClientSession:
@@ -313,10 +312,8 @@ class ClientSession:
                 self._send_cancelled(request_id, "the time budget ran out")
                 return Uncertain(Reason.OUTCOME_UNKNOWN, "no answer came in time", wrote)
         replied = self._clock.now()
-        for _ in range(_REREADS):
-            if not self._channel.more:
-                break
-            self._exchange.drain()
+        while self._channel.more and not deadline.passed:
+            self._exchange.drain()  # a second answer may stand right behind the first
         if len(self._inbox.answers) > 1:
             return Uncertain(Reason.RESULT_INVALID, "the server answered the call twice", wrote)
         return judged(self._inbox.answers[0], wrote, replied)

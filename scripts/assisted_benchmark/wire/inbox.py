@@ -199,11 +199,6 @@ def judged(answer: Response | Bad, wrote: Instant, replied: Instant) -> CallEnd:
     return Result(canonical_bytes(result), result, wrote, replied)
 
 
-def asas_object(value: Json) -> dict[str, Json]:
-    """The value if it is an object, else an empty one."""
-    return value if type(value) is dict else {}
-
-
 def as_object(value: Json) -> dict[str, Json]:
     """The value if it is an object, else an empty one."""
     return value if type(value) is dict else {}

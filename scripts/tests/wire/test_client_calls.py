@@ -1,16 +1,20 @@
 """How a call ends, listing, progress, cancelling, and what a server may say meanwhile."""
 
+import json
 import os
+import socket
 import threading
 
 import pytest
 from marks import promise
-from wire_peers import MS, OK, discovered, failure, reply, told
+from wire_peers import MS, OK, discovered, failure, initialized, reply, told
 
 from assisted_benchmark.kernel.canonical import canonical_bytes
+from assisted_benchmark.kernel.clock import Deadline, ManualClock
 from assisted_benchmark.kernel.errors import MisuseError, ServerError
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.wire.outcomes import Error, Limits, NotSent, Odd, Progress, Result, Uncertain
+from assisted_benchmark.wire.client_session import ClientSession
+from assisted_benchmark.wire.outcomes import Era, Error, Limits, NotSent, Odd, Progress, Result, Uncertain
 
 
 def kinds(peer):
@@ -612,3 +616,24 @@ def test_in_the_stateless_era_every_call_carries_the_envelope(pipes):
     probe = peer.heard()[0]["params"]["_meta"]
     peer.call(reply(2, OK | {"resultType": "complete"}), on_progress=print)
     assert peer.heard()[0]["params"] == {"name": "t", "arguments": {"a": 1}, "_meta": probe | {"progressToken": 2}}
+
+
+# -- descriptors
+
+
+def test_a_server_over_a_socket_without_standard_error_may_break_off():
+    ours, theirs = socket.socketpair()
+    clock = ManualClock()
+    session = ClientSession(os.dup(ours.fileno()), ours.detach(), None, clock, era=Era.HANDSHAKE)
+    session._channel._read_lines()  # woken for nothing
+    theirs.sendall(json.dumps(reply(1, initialized())).encode() + b"\n")
+    session.connect(Deadline.after(clock, 100 * MS))
+    theirs.close()  # with something unread, so that reading on our side fails instead of ending
+    session.drain()
+    assert session.closed
+    assert session.stderr_tail == b""
+    session.close()
+
+
+def test_a_budget_of_years_can_be_waited_for(pipes):
+    assert isinstance(pipes().connected().call(reply(2, OK), ms=10**11), Result)
