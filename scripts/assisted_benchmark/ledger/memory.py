@@ -105,7 +105,7 @@ class MemoryLedger:
                     Reason.ILLEGAL_TRANSITION, f"the group is `{group.state}`, not claimed by this permit"
                 )
             chain = self._append(claimed.run, receipt, name, self._claimed, state)
-            group.state = state
+            group.state = str(state)
             del chain.in_flight[name]
 
     def move(self, group: bytes, run: str, before: str, after: str, receipt: Draft) -> bool:
@@ -115,7 +115,7 @@ class MemoryLedger:
             if found.state != before:
                 return False
             chain = self._append(run, receipt, group, before, after)
-            found.state = after
+            found.state = str(after)
             self._groups[group] = found
             chain.in_flight.pop(group, None)
             return True

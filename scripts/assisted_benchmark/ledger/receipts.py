@@ -116,7 +116,7 @@ def write_line(
         line = orjson.dumps(value)
     except orjson.JSONEncodeError as error:
         raise CanonicalError(Reason.MALFORMED_UNICODE, "a receipt's text has a lone surrogate") from error
-    return canonical_bytes(value) if b"\\u0000" in line else line
+    return canonical_bytes(orjson.loads(line)) if b"\\u0000" in line else line
 
 
 def crash_draft(group: bytes, candidate: str, at: Instant, prev: str) -> Draft:
@@ -207,7 +207,7 @@ def verify_file(path: Path, *, run: str, ledger_id: str, head: Head, table: Tran
 
 def _is_torn(line: bytes) -> bool:
     """Whether a line is the beginning of a receipt and no more: garbage is not torn, it is broken."""
-    if not (line.startswith(_FIRST_BYTES) or _FIRST_BYTES.startswith(line)):
+    if line.endswith(b'"}') or not (line.startswith(_FIRST_BYTES) or _FIRST_BYTES.startswith(line)):
         return False
     try:
         orjson.loads(line)

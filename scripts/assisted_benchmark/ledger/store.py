@@ -9,6 +9,8 @@ must then send nothing.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from enum import StrEnum, unique
 from pathlib import Path
 from threading import Lock
@@ -61,13 +63,21 @@ def require_safe_version(version: str) -> None:
         )
 
 
-def translated(error: apsw.Error) -> HarnessError:
-    """SQLite's fault as ours."""
+def _translated(error: apsw.Error | OSError) -> HarnessError:
     if isinstance(error, apsw.CorruptError | apsw.NotADBError):
         return IntegrityError(Reason.LEDGER_MALFORMED, f"the ledger's file is damaged: {error}")
-    if isinstance(error, apsw.ConstraintError | apsw.MismatchError):
+    if isinstance(error, apsw.ConstraintError):
         return IntegrityError(Reason.LEDGER_TAMPERED, f"the ledger's rows contradict one another: {error}")
     return LedgerError(Reason.STORE_UNAVAILABLE, f"the ledger cannot be used: {error}")
+
+
+@contextmanager
+def _our_errors() -> Iterator[None]:
+    """SQLite's and the system's faults as ours."""
+    try:
+        yield
+    except (apsw.Error, OSError) as error:
+        raise _translated(error) from error
 
 
 class Store:
@@ -80,29 +90,25 @@ class Store:
         for suffix in ("-wal", "-shm", "-lock"):
             if os.path.lexists(f"{path}{suffix}"):
                 require_private(Path(f"{path}{suffix}"))
-        self.anchor = Anchor(anchor)
         self.others_wrote = True
         self._mark: Mark | None = None
         self._process = os.getpid()
         self._lock = Lock()
         self._version = self._begun = -1
-        try:
+        with _our_errors(), ExitStack() as opened:
+            self.anchor = Anchor(anchor)
+            opened.callback(self.anchor.close)
             self._queue = Queue(Path(f"{path}-lock"), PATIENCE_S)
-        except OSError as error:
-            self.anchor.close()
-            raise LedgerError(Reason.STORE_UNAVAILABLE, f"{path}-lock cannot be opened: {error.strerror}") from error
-        try:
-            self._connection = _connect(path, durability)
+            opened.callback(self._queue.close)
+            self._connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+            # Errors at a close are of no more interest: what counts is committed.
+            opened.callback(self._connection.close, True)
+            _configure(self._connection, durability)
+            _check(self._connection)
             self._cursor = self._connection.cursor()
             self._data_version = self._connection.data_version
             self.changes = self._connection.changes
-            _check(self._connection)
-        except apsw.Error as error:
-            self.close()
-            raise translated(error) from error
-        except IntegrityError:
-            self.close()
-            raise
+            self._opened = opened.pop_all()
 
     def write(self, sql: str, values: tuple[Any, ...]) -> None:
         """One writing statement within a turn; `changes()` then tells how many rows it changed."""
@@ -119,12 +125,9 @@ class Store:
             LedgerError: store_unavailable.
             IntegrityError: ledger_malformed.
         """
-        with self._lock:
+        with self._lock, _our_errors():
             self._require_own_process()
-            try:
-                return self._cursor.execute(sql, values).fetchall()
-            except apsw.Error as error:
-                raise translated(error) from error
+            return self._cursor.execute(sql, values).fetchall()
 
     def commit(self, mark: Mark) -> None:
         """Let this turn end in a COMMIT, and the anchor in `mark`; without it a turn changes nothing."""
@@ -141,11 +144,10 @@ class Store:
             except BaseException:
                 self._queue.leave()
                 raise
-        except apsw.Error as error:
+        except BaseException as error:
             self._lock.release()
-            raise translated(error) from error
-        except BaseException:
-            self._lock.release()
+            if isinstance(error, apsw.Error | OSError):
+                raise _translated(error) from error
             raise
         self._mark = None
         self._begun = self._data_version()
@@ -170,19 +172,14 @@ class Store:
                 self._undo()
             self._queue.leave()
             self._lock.release()
-        if isinstance(error, apsw.Error):
-            raise translated(error) from error
-        if isinstance(error, OSError):
-            raise LedgerError(Reason.STORE_UNAVAILABLE, f"the anchor cannot be written: {error.strerror}") from error
+        if isinstance(error, apsw.Error | OSError):
+            raise _translated(error) from error
 
     def close(self) -> None:
         """Let go of the files. Idempotent."""
         with self._lock:
-            if self._process:
-                self._process = 0
-                self._connection.close(True)  # errors are of no more interest: what counts is committed
-                self._queue.close()
-                self.anchor.close()
+            self._process = 0
+            self._opened.close()
 
     def _undo(self) -> None:
         self._version = -1  # nothing read so far is to be relied on
@@ -207,17 +204,14 @@ def create_database(path: Path, meta: tuple[Any, ...]) -> None:
     """
     require_safe_version(apsw.sqlite_lib_version())
     os.close(create_private(path))
-    try:
-        connection = _connect(path, Durability.POWER)
+    with _our_errors(), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+        _configure(connection, Durability.POWER)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         with connection:
             for statement in SCHEMA:
                 connection.execute(statement)
             connection.execute("INSERT INTO meta VALUES (1, ?, ?, ?)", meta)
-        connection.close()
-    except apsw.Error as error:
-        raise translated(error) from error
 
 
 def _check(connection: apsw.Connection) -> None:
@@ -232,8 +226,7 @@ def _check(connection: apsw.Connection) -> None:
         raise IntegrityError(Reason.LEDGER_MALFORMED, f"the ledger's file is damaged: {damage}")
 
 
-def _connect(path: Path, durability: Durability) -> apsw.Connection:
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+def _configure(connection: apsw.Connection, durability: Durability) -> None:
     # Plans must not be made anew for each value, and a schema from elsewhere must not run code.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
@@ -242,4 +235,3 @@ def _connect(path: Path, durability: Durability) -> apsw.Connection:
     connection.execute(f"PRAGMA synchronous = {'FULL' if durability is Durability.POWER else 'NORMAL'}")
     connection.execute("PRAGMA fullfsync = ON")  # macOS: a plain fsync stops at the drive's cache
     connection.execute("PRAGMA cache_size = -16384")
-    return connection

@@ -1,0 +1,235 @@
+"""What verifying finds: every way a chain can be wrong, and nothing in one that is right."""
+
+import json
+from pathlib import Path
+
+import orjson
+import pytest
+from ledger_bench import NOW, RECORD, a_claim, a_draft, a_group, a_permit
+from marks import promise
+
+from assisted_benchmark.kernel.canonical import canonical_bytes
+from assisted_benchmark.kernel.digest import digest_of
+from assisted_benchmark.kernel.errors import InputError
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.ledger.memory import MemoryLedger
+from assisted_benchmark.ledger.protocol import Head
+from assisted_benchmark.ledger.receipts import (
+    Finding,
+    Verification,
+    export,
+    first_prev,
+    line_digest,
+    verify,
+    verify_file,
+)
+from assisted_benchmark.live_policy.states import LIVE_TABLE, State
+
+RUN, LEDGER = "run-1", "ledger-1"
+
+
+def a_chain(run: str = RUN, ledger: str = LEDGER) -> tuple[list[bytes], Head]:
+    """Two groups: one succeeded, one refused twice and then claimed. Five receipts."""
+    memory = MemoryLedger(ledger, LIVE_TABLE)
+    a, b = a_group("a"), a_group("b")
+    memory.open_run(run, RECORD, [a, b])
+    claimed = a_claim(memory, run, a)
+    memory.settle(claimed, State.SUCCEEDED, a_draft("outcome", "succeeded"))
+    memory.record(run, a_draft("decision", "not_a_candidate"), b)
+    memory.record(run, a_draft("decision", "wrong_target", detail='a "quoted" detail'), b)
+    a_claim(memory, run, b)
+    return list(memory.receipts(run)), memory.head(run)
+
+
+LINES, HEAD = a_chain()
+
+
+def found(lines: list[bytes], head: Head = HEAD) -> list[tuple[str, int, int]]:
+    """What was found, in short: reason, line, seq."""
+    verification = verify(lines, run=RUN, ledger_id=LEDGER, head=head, table=LIVE_TABLE)
+    return [(finding.reason.value, finding.line, finding.seq) for finding in verification.findings]
+
+
+def changed(line: bytes, **fields: object) -> bytes:
+    return canonical_bytes(json.loads(line) | fields)
+
+
+def chained(values: list[dict[str, object]]) -> tuple[list[bytes], Head]:
+    """The lines and the head of a forger who computes every link anew."""
+    prev, lines = str(first_prev(LEDGER, RUN)), []
+    for seq, value in enumerate(values, 1):
+        lines.append(canonical_bytes(value | {"seq": seq, "prev": prev}))
+        prev = line_digest(lines[-1])
+    return lines, Head(len(lines), prev)
+
+
+@promise("K15", "H19")
+def test_an_untouched_chain_has_no_finding():
+    verification = verify(LINES, run=RUN, ledger_id=LEDGER, head=HEAD, table=LIVE_TABLE)
+    assert verification == Verification(5, ())
+    assert (verification.sound, verification.recoverable) == (True, True)
+    assert found([], Head(0, first_prev(LEDGER, RUN))) == []
+
+
+@promise("K15")
+def test_a_receipt_names_the_digest_of_the_one_before_it():
+    assert first_prev(LEDGER, RUN) == digest_of("receipt-chain@1", LEDGER.encode(), RUN.encode())
+    assert [json.loads(line)["prev"] for line in LINES[1:]] == [digest_of("receipt@1", line) for line in LINES[:-1]]
+    assert Head(5, digest_of("receipt@1", LINES[-1])) == HEAD
+
+
+@promise("H19")
+@pytest.mark.parametrize(
+    ("lines", "findings"),
+    [
+        pytest.param([LINES[0], changed(LINES[1], detail="x"), *LINES[2:]], [("chain_broken", 3, 3)], id="edited"),
+        pytest.param([*LINES[:4], changed(LINES[4], detail="x")], [("chain_broken", 5, 5)], id="the last one edited"),
+        pytest.param(
+            [LINES[0], LINES[2], LINES[1], *LINES[3:]],
+            [("chain_broken", 2, 3), ("chain_broken", 3, 2), ("chain_broken", 4, 4)],
+            id="reordered",
+        ),
+        pytest.param([*LINES[:3], LINES[2], *LINES[3:]], [("chain_broken", 4, 3)], id="repeated"),
+        pytest.param([LINES[0], *LINES[2:]], [("chain_broken", 2, 3)], id="removed"),
+        pytest.param(LINES[1:], [("chain_broken", 1, 2)], id="the first one removed"),
+        pytest.param(LINES[:3], [("chain_truncated", 3, 3)], id="truncated"),
+        pytest.param([], [("chain_missing", 0, 0)], id="missing"),
+        pytest.param([*LINES, LINES[4]], [("chain_broken", 6, 5)], id="repeated at the end"),
+    ],
+)
+def test_every_change_of_the_lines_is_found_where_it_is(lines, findings):
+    assert found(lines) == findings
+
+
+@promise("H19")
+def test_a_foreign_runs_receipt_is_found_and_does_not_hide_the_rest():
+    foreign = a_chain(run="run-2")[0][1]
+    assert found([*LINES[:2], foreign, *LINES[2:]]) == [("run_mismatch", 3, 2)]
+    assert found(a_chain(ledger="ledger-2")[0])[0] == ("run_mismatch", 1, 1)
+    assert found([changed(LINES[0], schema="assisted-benchmark/receipt@2"), *LINES[1:]])[0] == ("run_mismatch", 1, 1)
+
+
+@promise("H19")
+def test_a_chain_computed_anew_does_not_end_in_the_anchored_head():
+    values = [json.loads(line) for line in LINES]
+    values[1]["detail"] = "forged"
+    assert found(chained(values)[0]) == [("chain_broken", 5, 5)]
+    assert found(chained([*values, values[2]])[0]) == [("chain_broken", 6, 6)]
+
+
+@promise("H19")
+@pytest.mark.parametrize("kept", [0, 1, 20, -1], ids=["a byte", "two", "some", "all but one"])
+def test_a_torn_tail_is_reported_and_recoverable(kept):
+    torn = LINES[4][: kept + 1] if kept >= 0 else LINES[4][:-1]
+    assert found([*LINES[:4], torn]) == [("torn_tail", 5, 0)]
+    verification = verify([*LINES[:4], torn], run=RUN, ledger_id=LEDGER, head=HEAD, table=LIVE_TABLE)
+    assert (verification.sound, verification.recoverable, verification.count) == (False, True, 4)
+    assert found([*LINES, torn]) == [("torn_tail", 6, 0)]
+
+
+def test_a_torn_tail_does_not_excuse_what_is_missing_beside_it():
+    assert found([*LINES[:2], LINES[2][:50]]) == [("torn_tail", 3, 0), ("chain_truncated", 2, 2)]
+    assert found([LINES[0][:50]]) == [("torn_tail", 1, 0), ("chain_missing", 0, 0)]
+    only = Head(1, line_digest(LINES[0]))
+    assert found([LINES[0][:50]], only) == [("torn_tail", 1, 0), ("chain_missing", 0, 0)]
+
+
+BAD_LINES = {
+    "garbage": b"garbage",
+    "not an object": b"[]",
+    "a space": LINES[2].replace(b'","', b'", "', 1),
+    "another key order": orjson.dumps(dict(reversed(json.loads(LINES[2]).items()))),
+    "a key too many": changed(LINES[2], zzz="1"),
+    "a key too few": canonical_bytes({k: v for k, v in json.loads(LINES[2]).items() if k != "tool"}),
+    "an escape too many": LINES[2].replace(b'"decision"', b'"\\u0064ecision"'),
+    "a number for a text": changed(LINES[2], detail=1.5),
+    "null for a text": changed(LINES[2], detail=None),
+    "a text for a number": changed(LINES[2], seq="3"),
+    "true for a number": changed(LINES[2], seq=True),
+    "a number for a text beside quotes": changed(LINES[2], detail=1, reason='""'),
+    "a NUL": orjson.dumps(json.loads(LINES[2]) | {"detail": "\x00"}),
+    "not UTF-8": LINES[2].replace(b'"detail":""', b'"detail":"\xff"'),
+}
+
+
+@promise("K15")
+@pytest.mark.parametrize("line", BAD_LINES.values(), ids=BAD_LINES)
+def test_a_line_in_any_other_spelling_is_no_receipt(line):
+    assert ("chain_broken", 3, 0) in found([*LINES[:2], line, *LINES[3:]])
+    assert found([line], Head(1, line_digest(line)))[0] == ("chain_broken", 1, 0)
+
+
+def without_links(line: bytes, **fields: object) -> dict[str, object]:
+    return json.loads(line) | fields
+
+
+@promise("H19")
+@pytest.mark.parametrize(
+    ("values", "place"),
+    [
+        pytest.param([without_links(LINES[1])], 1, id="an outcome before its claim"),
+        pytest.param([without_links(LINES[0]), without_links(LINES[0])], 2, id="two claims of a group"),
+        pytest.param([without_links(LINES[0]), without_links(LINES[1]), without_links(LINES[1])], 3, id="two outcomes"),
+        pytest.param([without_links(LINES[0], state="revoked"), without_links(LINES[0])], 2, id="a claim when revoked"),
+        pytest.param([without_links(LINES[0], state="succeeded")], 1, id="no such edge"),
+        pytest.param([without_links(LINES[1], before="")], 1, id="an outcome that moved nothing"),
+    ],
+)
+def test_a_sequence_that_contradicts_the_table_is_found_even_if_the_chain_holds(values, place):
+    lines, head = chained(values)
+    assert found(lines, head) == [("receipt_inconsistent", place, place)]
+
+
+def test_findings_say_what_was_found():
+    verification = verify(LINES[:3], run=RUN, ledger_id=LEDGER, head=HEAD, table=LIVE_TABLE)
+    detail = "2 receipts are missing at the end"
+    assert verification.findings == (Finding(Reason.CHAIN_TRUNCATED, 3, 3, detail),)
+    assert verification.recoverable is False
+
+
+def file_findings(path: Path) -> list[tuple[str, int]]:
+    verification = verify_file(path, run=RUN, ledger_id=LEDGER, head=HEAD, table=LIVE_TABLE)
+    return [(finding.reason.value, finding.line) for finding in verification.findings]
+
+
+@promise("H19")
+def test_an_exported_file_verifies_until_it_is_cut(tmp_path):
+    path = tmp_path / "receipts.jsonl"
+    assert export(iter(LINES), path) == 5
+    assert path.read_bytes() == b"".join(line + b"\n" for line in LINES)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert file_findings(path) == []
+    path.write_bytes(path.read_bytes()[:-1])
+    assert file_findings(path) == []
+    path.write_bytes(path.read_bytes()[:-10])
+    assert file_findings(path) == [("torn_tail", 5)]
+    path.write_bytes(b"\n".join([*LINES[:2], b"", *LINES[2:], b""]))
+    assert file_findings(path) == [("chain_broken", 3), ("chain_broken", 4)]
+    path.write_bytes(b"")
+    assert file_findings(path) == [("chain_missing", 0)]
+
+
+def test_an_export_overwrites_nothing_and_reads_only_files(tmp_path):
+    path = tmp_path / "receipts.jsonl"
+    path.write_text("mine")
+    for attempt in (
+        lambda: export(LINES, path),
+        lambda: file_findings(tmp_path / "none.jsonl"),
+        lambda: file_findings(tmp_path),
+    ):
+        with pytest.raises(InputError) as caught:
+            attempt()
+        assert caught.value.reason is Reason.UNREADABLE
+    assert path.read_text() == "mine"
+
+
+def test_receipts_of_a_recovery_have_ids_of_their_own():
+    memory = MemoryLedger(LEDGER, LIVE_TABLE)
+    groups = [a_group("a"), a_group("b")]
+    memory.open_run(RUN, RECORD, groups)
+    for group in groups:
+        memory.claim(a_permit(group), RUN, a_draft())
+    memory.recover(RUN, NOW)
+    ids = [json.loads(line)["id"] for line in memory.receipts(RUN)][2:]
+    assert len(set(ids)) == 2
+    assert all(len(each) == 32 for each in ids)

@@ -1,0 +1,551 @@
+"""The SQLite ledger's file: what it refuses to open, what it finds edited, and what it cannot write."""
+
+import fcntl
+import os
+import shutil
+from pathlib import Path
+
+import apsw
+import pytest
+from ledger_bench import APPROVE, KEYS, NOW, RECORD, a_claim, a_draft, a_group, a_permit, create, reopen, verified
+from marks import promise
+
+from assisted_benchmark.kernel.errors import HarnessError, IntegrityError, LedgerError, MisuseError
+from assisted_benchmark.kernel.keys import KeyRing
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.ledger import files, store
+from assisted_benchmark.ledger.protocol import Head, Lost, Row
+from assisted_benchmark.ledger.sqlite import SqliteLedger
+from assisted_benchmark.ledger.states import TransitionTable
+from assisted_benchmark.ledger.store import Durability, require_safe_version
+from assisted_benchmark.live_policy.states import State
+
+A, B = a_group("a"), a_group("b")
+
+
+def a_used_ledger(folder: Path) -> None:
+    """Closed, with one run: A is claimed, B is sealed."""
+    ledger = create(folder)
+    ledger.open_run("run-1", RECORD, [A, B])
+    a_claim(ledger, "run-1", A)
+    ledger.close()
+
+
+def edit(folder: Path, *statements: str) -> None:
+    """Change a ledger's rows as someone with an SQLite shell would."""
+    connection = apsw.Connection(str(folder / "ledger.db"))
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
+def refusal(attempt) -> tuple[type[HarnessError], Reason]:
+    with pytest.raises(HarnessError) as caught:
+        attempt()
+    return type(caught.value), caught.value.reason
+
+
+MALFORMED = (IntegrityError, Reason.LEDGER_MALFORMED)
+TAMPERED = (IntegrityError, Reason.LEDGER_TAMPERED)
+ROLLED_BACK = (IntegrityError, Reason.LEDGER_ROLLED_BACK)
+MISSING = (LedgerError, Reason.LEDGER_MISSING)
+UNAVAILABLE = (LedgerError, Reason.STORE_UNAVAILABLE)
+
+
+@promise("K11")
+def test_what_was_committed_is_there_when_it_is_opened_again(tmp_path):
+    a_used_ledger(tmp_path)
+    ledger = reopen(tmp_path)
+    assert (ledger.id, ledger.runs(), ledger.run_record("run-1")) == ("ledger-1", ("run-1",), RECORD)
+    assert (ledger.row(A), ledger.row(B)) == (Row("dispatching", APPROVE), Row("sealed"))
+    assert ledger.claim(a_permit(A), "run-1", a_draft()) == Lost("dispatching")
+    assert ledger.recover("run-1", NOW) == (A,)
+    assert verified(ledger, "run-1").findings == ()
+    ledger.close()
+
+
+@promise("K11")
+def test_a_ledger_is_made_only_by_create(tmp_path):
+    assert refusal(lambda: reopen(tmp_path)) == MISSING
+    assert list(tmp_path.iterdir()) == []
+    a_used_ledger(tmp_path)
+    assert refusal(lambda: create(tmp_path)) == (MisuseError, Reason.MISUSE)
+    (tmp_path / "ledger.db").unlink()
+    assert refusal(lambda: reopen(tmp_path)) == MISSING
+
+
+@promise("K11")
+def test_a_ledger_without_its_anchor_is_missing(tmp_path):
+    a_used_ledger(tmp_path)
+    (tmp_path / "anchor").unlink()
+    assert refusal(lambda: reopen(tmp_path)) == MISSING
+
+
+def test_a_ledger_that_cannot_be_made_says_so(tmp_path):
+    assert refusal(lambda: create(tmp_path / "nowhere")) == UNAVAILABLE
+
+
+def test_every_file_of_a_ledger_is_its_owners_alone(tmp_path):
+    ledger = create(tmp_path)
+    ledger.open_run("run-1", RECORD, [A])
+    names = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert names == dict.fromkeys(["ledger.db", "ledger.db-wal", "ledger.db-shm", "ledger.db-lock", "anchor"], 0o600)
+    ledger.close()
+
+
+@promise("K11")
+@pytest.mark.parametrize("name", ["ledger.db", "anchor", "ledger.db-lock"])
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620])
+def test_a_file_that_others_may_open_is_refused(tmp_path, name, mode):
+    a_used_ledger(tmp_path)
+    (tmp_path / name).chmod(mode)
+    assert refusal(lambda: reopen(tmp_path)) == MALFORMED
+
+
+@promise("K11")
+@pytest.mark.parametrize("name", ["ledger.db", "anchor", "ledger.db-lock"])
+def test_a_link_in_place_of_a_file_is_refused(tmp_path, name):
+    a_used_ledger(tmp_path)
+    (tmp_path / name).rename(tmp_path / "elsewhere")
+    (tmp_path / name).symlink_to(tmp_path / "elsewhere")
+    assert refusal(lambda: reopen(tmp_path)) == MALFORMED
+
+
+def test_a_dangling_link_is_not_followed_when_a_ledger_is_made(tmp_path):
+    (tmp_path / "ledger.db").symlink_to(tmp_path / "elsewhere")
+    assert refusal(lambda: create(tmp_path)) == (MisuseError, Reason.MISUSE)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@promise("K11")
+@pytest.mark.parametrize(
+    "content",
+    [b"garbage " * 1000, b"", b"SQLite format 3\x00" + b"\x00" * 4000],
+    ids=["garbage", "empty", "header only"],
+)
+def test_a_file_that_is_no_ledger_is_refused(tmp_path, content):
+    a_used_ledger(tmp_path)
+    (tmp_path / "ledger.db").write_bytes(content)
+    assert refusal(lambda: reopen(tmp_path)) == MALFORMED
+
+
+@promise("K11")
+@pytest.mark.parametrize("size", [4096, 5000, 3 * 4096])
+def test_a_truncated_file_is_refused(tmp_path, size):
+    a_used_ledger(tmp_path)
+    os.truncate(tmp_path / "ledger.db", size)
+    assert refusal(lambda: reopen(tmp_path)) == MALFORMED
+
+
+@promise("K11")
+def test_a_page_of_garbage_is_refused(tmp_path):
+    a_used_ledger(tmp_path)
+    with (tmp_path / "ledger.db").open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * 4096)
+    assert refusal(lambda: reopen(tmp_path)) == MALFORMED
+
+
+@promise("K11")
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "PRAGMA application_id = 7",
+        "PRAGMA journal_mode = DELETE",
+        "CREATE TABLE more (x)",
+        "CREATE TRIGGER undo AFTER UPDATE ON groups BEGIN UPDATE groups SET state = 'sealed'; END",
+        "DROP INDEX groups_of_run",
+    ],
+)
+def test_a_database_of_another_shape_is_refused(tmp_path, statement):
+    a_used_ledger(tmp_path)
+    edit(tmp_path, statement)
+    assert refusal(lambda: reopen(tmp_path)) == MALFORMED
+
+
+def test_another_programs_database_is_left_as_it_is(tmp_path):
+    a_used_ledger(tmp_path)
+    (tmp_path / "ledger.db").unlink()
+    edit(tmp_path, "CREATE TABLE mine (x)")
+    (tmp_path / "ledger.db").chmod(0o600)
+    before = (tmp_path / "ledger.db").read_bytes()
+    assert refusal(lambda: reopen(tmp_path)) == MALFORMED
+    assert (tmp_path / "ledger.db").read_bytes() == before
+
+
+def test_another_table_of_states_is_refused(tmp_path):
+    a_used_ledger(tmp_path)
+    other = TransitionTable(
+        name="other",
+        initial="sealed",
+        claimed="dispatching",
+        after_crash="unresolved",
+        edges=frozenset({("sealed", "dispatching"), ("dispatching", "unresolved")}),
+    )
+
+    def attempt() -> SqliteLedger:
+        return SqliteLedger.open(tmp_path / "ledger.db", table=other, keys=KEYS, anchor=tmp_path / "anchor")
+
+    assert refusal(attempt) == MALFORMED
+
+
+@promise("K11")
+def test_another_key_is_refused(tmp_path):
+    a_used_ledger(tmp_path)
+    assert refusal(lambda: reopen(tmp_path, keys=KeyRing("k1", b"x" * 32))) == TAMPERED
+
+
+@promise("K12")
+@pytest.mark.parametrize("version", ["3.6.23", "3.7.0", "3.40.1", "3.44.5", "3.45.0", "3.50.6", "3.51.0", "3.51.2"])
+def test_an_sqlite_that_loses_commits_is_refused(tmp_path, monkeypatch, version):
+    a_used_ledger(tmp_path)
+    monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: version)
+    unsafe = (LedgerError, Reason.LEDGER_UNSAFE_VERSION)
+    assert refusal(lambda: reopen(tmp_path)) == unsafe
+    assert refusal(lambda: store.create_database(tmp_path / "new.db", ("l", "s", b"m"))) == unsafe
+    assert not (tmp_path / "new.db").exists()
+
+
+@promise("K12")
+@pytest.mark.parametrize("version", ["3.44.6", "3.50.7", "3.51.3", "3.54.1", "4.0.0"])
+def test_a_fixed_sqlite_is_accepted(version):
+    require_safe_version(version)
+
+
+# Each edit leaves the row's MAC as it was; whoever looks next must see it.
+EDITS = {
+    "state put back": "UPDATE groups SET state = 'sealed', candidate = ''",
+    "state alone": "UPDATE groups SET state = 'succeeded' WHERE state = 'dispatching'",
+    "candidate": "UPDATE groups SET candidate = 'x'",
+    "refusals": "UPDATE groups SET refusals = 7",
+    "run of a group": "UPDATE groups SET num = 2",
+    "name of a group": f"UPDATE groups SET name = x'{a_group('c').hex()}' WHERE name = x'{A.hex()}'",
+    "mac of a group": "UPDATE groups SET mac = x'00'",
+    "group removed": f"DELETE FROM groups WHERE name = x'{A.hex()}'",
+    "sealed group removed": f"DELETE FROM groups WHERE name = x'{B.hex()}'",
+    "length": "UPDATE heads SET length = 5",
+    "head": "UPDATE heads SET digest = 'sha256:' || hex(zeroblob(32))",
+    "total": "UPDATE heads SET total = x'00'",
+    "head removed": "DELETE FROM heads",
+    "record": "UPDATE runs SET record = x'7b7d'",
+    "name of a run": "UPDATE runs SET run = 'run-1' WHERE run = 'run-1'; UPDATE runs SET mac = x'00'",
+}
+
+
+@promise("K11")
+@pytest.mark.parametrize("statement", EDITS.values(), ids=EDITS)
+def test_a_row_edited_by_hand_is_found(tmp_path, statement):
+    a_used_ledger(tmp_path)
+    edit(tmp_path, *statement.split("; "))
+
+    def recover() -> None:
+        ledger = reopen(tmp_path)
+        try:
+            ledger.recover("run-1", NOW)
+        finally:
+            ledger.close()
+
+    assert refusal(recover)[1] in {Reason.LEDGER_TAMPERED, Reason.LEDGER_ROLLED_BACK}
+
+
+@promise("K11", "K12a")
+def test_a_row_edited_under_an_open_ledger_is_found_by_the_claim(tmp_path):
+    ledger = create(tmp_path)
+    ledger.open_run("run-1", RECORD, [A, B])
+    a_claim(ledger, "run-1", A)
+    edit(tmp_path, f"UPDATE groups SET state = 'sealed', candidate = '' WHERE name = x'{A.hex()}'")
+    assert refusal(lambda: ledger.row(A)) == TAMPERED
+    assert refusal(lambda: ledger.claim(a_permit(A), "run-1", a_draft())) == TAMPERED
+    edit(tmp_path, "UPDATE heads SET length = 9")
+    assert refusal(lambda: ledger.claim(a_permit(B), "run-1", a_draft())) == TAMPERED
+    assert refusal(lambda: ledger.head("run-1")) == TAMPERED
+    ledger.close()
+
+
+@promise("K11")
+def test_an_old_row_put_back_with_its_old_mac_is_found_at_recovery(tmp_path):
+    ledger = create(tmp_path)
+    ledger.open_run("run-1", RECORD, [A, B])
+    (old,) = ledger._store.select("SELECT hex(mac) FROM groups WHERE name = ?", (A,))
+    a_claim(ledger, "run-1", A)
+    ledger.close()
+    edit(tmp_path, f"UPDATE groups SET state = 'sealed', candidate = '', mac = x'{old[0]}' WHERE name = x'{A.hex()}'")
+    ledger = reopen(tmp_path)
+    assert refusal(lambda: ledger.recover("run-1", NOW)) == TAMPERED
+    ledger.close()
+
+
+@promise("K11")
+def test_an_old_head_put_back_collides_with_the_receipts(tmp_path):
+    ledger = create(tmp_path)
+    ledger.open_run("run-1", RECORD, [A, B])
+    (old,) = ledger._store.select("SELECT length, digest, hex(total), hex(mac) FROM heads")
+    a_claim(ledger, "run-1", A)
+    ledger.open_run("run-2", RECORD, [])  # the anchor names this run now
+    edit(tmp_path, "UPDATE heads SET length = {}, digest = '{}', total = x'{}', mac = x'{}' WHERE num = 1".format(*old))
+    assert refusal(lambda: ledger.claim(a_permit(B), "run-1", a_draft())) == TAMPERED
+    ledger.close()
+
+
+@promise("K11")
+@pytest.mark.parametrize("run", ["run-1", "run-2", "run-3"])
+def test_a_removed_run_is_found(tmp_path, run):
+    ledger = create(tmp_path)
+    for each in ("run-1", "run-2", "run-3"):
+        ledger.open_run(each, RECORD, [])
+    ledger.record("run-2", a_draft())
+    ledger.close()
+    edit(tmp_path, f"DELETE FROM runs WHERE run = '{run}'")
+    assert refusal(lambda: reopen(tmp_path))[1] in {Reason.LEDGER_TAMPERED, Reason.LEDGER_ROLLED_BACK}
+
+
+def test_an_emptied_meta_table_is_found(tmp_path):
+    a_used_ledger(tmp_path)
+    edit(tmp_path, "DELETE FROM meta")
+    assert refusal(lambda: reopen(tmp_path)) == TAMPERED
+
+
+def test_a_receipt_table_cut_at_the_end_is_rolled_back_and_elsewhere_shows_in_the_chain(tmp_path):
+    a_used_ledger(tmp_path)
+    ledger = reopen(tmp_path)
+    ledger.record("run-1", a_draft())
+    ledger.close()
+    edit(tmp_path, "DELETE FROM receipts WHERE seq = 1")
+    ledger = reopen(tmp_path)
+    assert [finding.reason for finding in verified(ledger, "run-1").findings] == [Reason.CHAIN_BROKEN]
+    ledger.close()
+    edit(tmp_path, "DELETE FROM receipts")
+    assert refusal(lambda: reopen(tmp_path)) == ROLLED_BACK
+
+
+@promise("K11")
+def test_an_older_copy_of_the_file_is_rolled_back(tmp_path):
+    a_used_ledger(tmp_path)
+    shutil.copy(tmp_path / "ledger.db", tmp_path / "old.db")
+    ledger = reopen(tmp_path)
+    a_claim(ledger, "run-1", B)
+    ledger.close()
+    shutil.copy(tmp_path / "old.db", tmp_path / "ledger.db")
+    assert refusal(lambda: reopen(tmp_path)) == ROLLED_BACK
+
+
+@promise("K11")
+def test_a_copy_from_before_the_last_run_is_rolled_back(tmp_path):
+    a_used_ledger(tmp_path)
+    shutil.copy(tmp_path / "ledger.db", tmp_path / "old.db")
+    ledger = reopen(tmp_path)
+    ledger.open_run("run-2", RECORD, [])
+    ledger.close()
+    shutil.copy(tmp_path / "old.db", tmp_path / "ledger.db")
+    assert refusal(lambda: reopen(tmp_path)) == ROLLED_BACK
+
+
+@promise("K11")
+def test_another_history_of_the_same_length_is_rolled_back(tmp_path):
+    a_used_ledger(tmp_path)
+    for name in ("ledger.db", "anchor"):
+        shutil.copy(tmp_path / name, tmp_path / f"old-{name}")
+    ledger = reopen(tmp_path)
+    a_claim(ledger, "run-1", B)
+    ledger.close()
+    newest = (tmp_path / "anchor").read_bytes()
+    for name in ("ledger.db", "anchor"):
+        shutil.copy(tmp_path / f"old-{name}", tmp_path / name)
+    ledger = reopen(tmp_path)
+    ledger.move(B, "run-1", State.SEALED, State.EXPIRED, a_draft("event", "expired"))
+    ledger.close()
+    (tmp_path / "anchor").write_bytes(newest)
+    assert refusal(lambda: reopen(tmp_path)) == ROLLED_BACK
+
+
+@promise("K11")
+def test_a_lost_write_ahead_log_is_rolled_back(tmp_path):
+    ledger = create(tmp_path)
+    ledger.open_run("run-1", RECORD, [A])
+    a_claim(ledger, "run-1", A)
+    shutil.copy(tmp_path / "ledger.db", tmp_path / "without-log.db")
+    ledger.close()
+    assert refusal(lambda: reopen(tmp_path, name="without-log.db"))[1] in {
+        Reason.LEDGER_ROLLED_BACK,
+        Reason.LEDGER_MALFORMED,
+    }
+
+
+@promise("K11")
+def test_a_crash_between_the_commit_and_the_anchor_loses_nothing(tmp_path):
+    ledger = create(tmp_path)
+    ledger.open_run("run-1", RECORD, [A])
+    behind = (tmp_path / "anchor").read_bytes()
+    a_claim(ledger, "run-1", A)
+    ledger.close()
+    (tmp_path / "anchor").write_bytes(behind)
+    ledger = reopen(tmp_path)
+    assert ledger.row(A) == Row("dispatching", APPROVE)
+    ledger.close()
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage\n", b"assisted-benchmark/ledger-anchor@1 ledger-1\nshort"])
+def test_a_damaged_anchor_is_refused(tmp_path, content):
+    a_used_ledger(tmp_path)
+    (tmp_path / "anchor").write_bytes(content)
+    assert refusal(lambda: reopen(tmp_path)) == MALFORMED
+
+
+def test_another_ledgers_anchor_is_refused(tmp_path):
+    a_used_ledger(tmp_path)
+    files.Anchor.create(tmp_path / "other", "ledger-2", files.Mark(0, 0, 0, b""))
+    assert refusal(lambda: reopen(tmp_path, anchor="other")) == MALFORMED
+
+
+@promise("K12a")
+def test_a_database_locked_by_another_program_refuses_and_then_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "PATIENCE_S", 0.02)
+    ledger = create(tmp_path)
+    ledger.open_run("run-1", RECORD, [A])
+    other = apsw.Connection(str(tmp_path / "ledger.db"))
+    other.execute("BEGIN IMMEDIATE")
+    assert refusal(lambda: ledger.claim(a_permit(A), "run-1", a_draft())) == UNAVAILABLE
+    other.execute("ROLLBACK")
+    other.close()
+    assert ledger.row(A) == Row("sealed")
+    a_claim(ledger, "run-1", A)
+    ledger.close()
+
+
+@promise("K12")
+def test_a_writer_that_never_leaves_the_queue_is_not_waited_for_forever(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "PATIENCE_S", 0.02)
+    ledger = create(tmp_path)
+    ledger.open_run("run-1", RECORD, [A])
+    with (tmp_path / "ledger.db-lock").open() as stopped:
+        fcntl.flock(stopped, fcntl.LOCK_EX)
+        assert refusal(lambda: ledger.claim(a_permit(A), "run-1", a_draft())) == UNAVAILABLE
+    assert ledger.row(A) == Row("sealed")
+    ledger._store._queue._patience = 5.0
+    a_claim(ledger, "run-1", A)
+    ledger.close()
+
+
+@promise("K12a")
+@pytest.mark.parametrize("durability", list(Durability))
+def test_a_full_disk_refuses_and_leaves_the_group_sealed(tmp_path, durability):
+    ledger = create(tmp_path, durability)
+    ledger.open_run("run-1", RECORD, [A])
+    pages = ledger._store._connection.pragma("page_count")
+    ledger._store._connection.pragma("max_page_count", pages)
+    large = a_draft(detail="x" * 100_000)
+    assert refusal(lambda: ledger.claim(a_permit(A), "run-1", large)) == UNAVAILABLE
+    assert ledger.row(A) == Row("sealed")
+    assert ledger.head("run-1").length == 0
+    assert verified(ledger, "run-1").findings == ()
+    ledger.close()
+
+
+@promise("K12a")
+def test_a_read_only_file_refuses_the_claim(tmp_path):
+    ledger = create(tmp_path)
+    ledger.open_run("run-1", RECORD, [A])
+    ledger._store._connection.pragma("query_only", True)
+    assert refusal(lambda: ledger.claim(a_permit(A), "run-1", a_draft())) == UNAVAILABLE
+    assert ledger.row(A) == Row("sealed")
+    ledger.close()
+
+
+class _Failing:
+    """A cursor that fails at one statement, before or after it was done."""
+
+    def __init__(self, cursor: apsw.Cursor, statement: str, error: apsw.Error, done: bool) -> None:
+        self._cursor, self._statement, self._error, self._done = cursor, statement, error, done
+
+    def execute(self, sql: str, values: tuple[object, ...] = ()) -> apsw.Cursor:
+        if sql.startswith(self._statement):
+            if self._done:
+                self._cursor.execute(sql, values)
+            raise self._error
+        return self._cursor.execute(sql, values)
+
+
+@promise("K12a")
+@pytest.mark.parametrize("done", [False, True], ids=["nothing was written", "it was written all the same"])
+def test_an_error_at_the_commit_of_a_claim_is_no_permit(tmp_path, done):
+    ledger = create(tmp_path)
+    ledger.open_run("run-1", RECORD, [A])
+    cursor = ledger._store._cursor
+    ledger._store._cursor = _Failing(cursor, "COMMIT", apsw.IOError("disk I/O error"), done)
+    assert refusal(lambda: ledger.claim(a_permit(A), "run-1", a_draft())) == UNAVAILABLE
+    ledger._store._cursor = cursor
+    assert ledger.row(A) == (Row("dispatching", APPROVE) if done else Row("sealed"))
+    assert ledger.recover("run-1", NOW) == ((A,) if done else ())
+    assert verified(ledger, "run-1").findings == ()
+    ledger.close()
+
+
+@promise("K12a")
+def test_an_anchor_that_cannot_be_written_is_no_permit(tmp_path, monkeypatch):
+    ledger = create(tmp_path)
+    ledger.open_run("run-1", RECORD, [A])
+
+    def fail(_self: object, _mark: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files.Anchor, "write", fail)
+        assert refusal(lambda: ledger.claim(a_permit(A), "run-1", a_draft())) == UNAVAILABLE
+    assert ledger.recover("run-1", NOW) == (A,)
+    ledger.close()
+
+
+def test_a_connection_that_can_no_longer_roll_back_is_given_up(tmp_path):
+    ledger = create(tmp_path)
+    ledger.open_run("run-1", RECORD, [A])
+    cursor = ledger._store._cursor
+    ledger._store._cursor = _Failing(cursor, "ROLLBACK", apsw.IOError("disk I/O error"), done=False)
+    assert refusal(lambda: ledger.claim(a_permit(a_group("none")), "run-1", a_draft())) == UNAVAILABLE
+    ledger._store._cursor = cursor
+    assert refusal(lambda: ledger.row(A)) == UNAVAILABLE
+    ledger.close()
+
+
+def test_a_closed_ledger_and_one_from_before_a_fork_refuse(tmp_path, monkeypatch):
+    ledger = create(tmp_path)
+    ledger.open_run("run-1", RECORD, [A])
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: -5)
+        assert refusal(lambda: ledger.row(A)) == UNAVAILABLE
+        assert refusal(lambda: ledger.claim(a_permit(A), "run-1", a_draft())) == UNAVAILABLE
+    a_claim(ledger, "run-1", A)
+    ledger.close()
+    assert refusal(lambda: ledger.row(A)) == UNAVAILABLE
+    assert refusal(lambda: ledger.claim(a_permit(A), "run-1", a_draft())) == UNAVAILABLE
+
+
+def test_what_is_remembered_is_bounded(tmp_path, monkeypatch):
+    from assisted_benchmark.ledger import sqlite
+
+    monkeypatch.setattr(sqlite, "_REMEMBERED", 2)
+    ledger = create(tmp_path)
+    groups = [a_group(str(number)) for number in range(5)]
+    for number, group in enumerate(groups):
+        ledger.open_run(f"run-{number}", RECORD, [group])
+    for number, group in enumerate(groups):
+        a_claim(ledger, f"run-{number}", group)
+        assert ledger.head(f"run-{number}").length == 1
+    assert (len(ledger._heads), len(ledger._groups)) <= (2, 2)
+    ledger.close()
+
+
+def test_two_openings_of_one_ledger_see_each_other(tmp_path):
+    one = create(tmp_path)
+    one.open_run("run-1", RECORD, [A, B])
+    two = reopen(tmp_path)
+    claimed = a_claim(one, "run-1", A)
+    assert two.claim(a_permit(A), "run-1", a_draft()) == Lost("dispatching")
+    a_claim(two, "run-1", B)
+    one.settle(claimed, State.SUCCEEDED, a_draft("outcome", "succeeded"))
+    assert two.open_run("run-2", RECORD, [a_group("c")]) is True
+    assert one.open_run("run-2", RECORD, []) is False
+    assert one.open_run("run-3", RECORD, []) is True
+    assert one.head("run-1") == Head(3, two.head("run-1").digest)
+    assert verified(two, "run-1").findings == ()
+    one.close()
+    two.close()
