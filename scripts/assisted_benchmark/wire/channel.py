@@ -69,10 +69,10 @@ class Channel:
             self._watch_write(wanted)
         return self._take_in(min(-(-remaining // _MILLISECOND), _LONGEST))
 
-    def drain(self) -> None:
-        """Take in what has arrived, without waiting for more."""
+    def drain(self) -> bool:
+        """Take in what has arrived, without waiting for more; False if nothing has."""
         self.more = False
-        self._take_in(0)
+        return self._take_in(0)
 
     def ring(self) -> None:
         """Wake a thread that waits; from any thread."""

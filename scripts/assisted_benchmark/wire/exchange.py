@@ -101,8 +101,7 @@ class Exchange:
 
     def drain(self) -> None:
         """Judge what has arrived, without waiting for more."""
-        if not self.channel.eof:
-            self.channel.drain()
+        if not self.channel.eof and self.channel.drain():
             self.inbox.take_lines()
 
 

@@ -110,7 +110,7 @@ class Splitter:
 
     def feed(self, chunk: bytes) -> list[bytes | Bad]:
         """The lines (without their LF) that end in this chunk, in order."""
-        if not self.half and chunk.find(b"\n") == len(chunk) - 1 <= self._max_bytes:
+        if not self._kept and not self._skipping and chunk.find(b"\n") == len(chunk) - 1 <= self._max_bytes:
             return [chunk[:-1]] if chunk else []  # one whole line: nearly every chunk
         *ends, begun = chunk.split(b"\n")
         lines: list[bytes | Bad] = []

@@ -1,5 +1,7 @@
 """Laws of the wire: chunking never matters, and no bytes at all raise."""
 
+import json
+
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from marks import promise
@@ -47,7 +49,7 @@ ENVELOPES = st.dictionaries(
 
 @promise("W3")
 @settings(max_examples=300)
-@given(st.binary(max_size=60) | ENVELOPES.map(lambda value: __import__("json").dumps(value).encode()))
+@given(st.binary(max_size=60) | ENVELOPES.map(lambda value: json.dumps(value).encode()))
 @example(b'{"id":' + b"9" * 5000 + b"}")
 def test_any_bytes_are_a_frame_or_bad_and_both_parsers_agree(line):
     frame = read_frame(line, 1 << 20, parse)

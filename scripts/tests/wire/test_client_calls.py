@@ -618,6 +618,14 @@ def test_in_the_stateless_era_every_call_carries_the_envelope(pipes):
     assert peer.heard()[0]["params"] == {"name": "t", "arguments": {"a": 1}, "_meta": probe | {"progressToken": 2}}
 
 
+@promise("W2")
+def test_a_call_is_never_made_again_in_another_version(pipes):
+    peer = pipes(reply(1, discovered()), failure(2, -32022, {"supported": ["2025-11-25"]}))
+    peer.session.connect(peer.within(50))
+    assert isinstance(peer.call(), Error)
+    assert [message["method"] for message in peer.heard()] == ["server/discover", "tools/call"]
+
+
 # -- descriptors
 
 
