@@ -12,7 +12,7 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from assisted_benchmark.kernel.chance import SeededChance
 from assisted_benchmark.kernel.decision import Refused
@@ -177,12 +177,10 @@ class Bench:
             seat.ledger.down = False
         known = ledger.run_record(seat.run) is not None
         head = ledger.head(seat.run) if known else _NO_CHAIN
-        result = played.result()
-        if known:
-            result = evolve(result, receipts=head.digest)
+        result = played.result(head.digest if known else None)
         receipts = tuple(ledger.receipts(seat.run)) if known and self._keeps else ()
         timing = {"prepare": ready - began, "play": over - ready, "judge": perf_counter_ns() - over}
-        return Ended(result=result, run=seat.run, receipts=receipts, head=head, timing=timing)
+        return Ended(result=result, run=seat.run if known else "", receipts=receipts, head=head, timing=timing)
 
     @property
     def _keeps(self) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from assisted_benchmark.kernel.canonical import Canonical
 from assisted_benchmark.kernel.decision import Refused
+from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.errors import IntegrityError
 from assisted_benchmark.kernel.reasons import REASONS, Reason
 from assisted_benchmark.live_policy.broker import LiveBroker
@@ -135,8 +136,8 @@ class CaseRun:
 
     # --- what came of it
 
-    def result(self) -> CaseResult:
-        """The verdict, once the case was played."""
+    def result(self, receipts: Digest | None) -> CaseResult:
+        """The verdict, once the case was played; `receipts` is the end of its chain."""
         case, seat, experiment = self._case, self._seat, self._experiment
         taken = self._taken
         calls = seat.world.calls
@@ -179,6 +180,7 @@ class CaseRun:
             refusals=tuple(sorted(refusals.items())),
             calls=tuple(sorted(calls.items())),
             ends=ends,
+            receipts=receipts,
             stamps=self._stamps(),
             timeline=tuple(self._events),
         )
@@ -209,7 +211,8 @@ class CaseRun:
 
     def _stamps(self) -> tuple[str, ...]:
         """What this case does not guarantee."""
-        return tuple(sorted({*self._case.plan.policy.labels, *self._seat.world.stamps, *self._revealed()}))
+        stamps = (*self._case.plan.policy.labels, *self._seat.world.stamps, *self._revealed())
+        return tuple(sorted(set(stamps))) if stamps else ()
 
     def _revealed(self) -> tuple[str, ...]:
         return ("reveal: reason",) if self._case.reveal is Reveal.REASON else ()

@@ -23,6 +23,8 @@ from assisted_benchmark.suite.scenario import Case, Servers
 from assisted_benchmark.suite.storage import RunDirectory
 
 _CHUNK: Final = 64
+# Starting workers takes as long as running some hundred cases in this process.
+_FEW: Final = 500
 
 
 class Worker:
@@ -66,7 +68,7 @@ def _digest(ended: Ended) -> str:
 
 def results(cases: Sequence[Case], indices: Sequence[int], plan: RunPlan, first_part: int) -> Generator[CaseResult]:
     """The result of every case whose index is given, as they are ready. Closing the iterator stops the workers."""
-    if plan.jobs > 1 and len(indices) > 1:
+    if plan.jobs > 1 and _is_worth_processes(cases, indices, plan):
         yield from _in_processes(cases, indices, plan, first_part)
     else:
         worker = Worker(cases, plan, first_part)
@@ -75,6 +77,11 @@ def results(cases: Sequence[Case], indices: Sequence[int], plan: RunPlan, first_
                 yield worker.run(index)
         finally:
             worker.close()
+
+
+def _is_worth_processes(cases: Sequence[Case], indices: Sequence[int], plan: RunPlan) -> bool:
+    heavy = sum(Servers(plan.servers or cases[index].servers) is Servers.PROCESS for index in indices)
+    return heavy > 1 or len(indices) * plan.repeat > _FEW
 
 
 def _in_processes(

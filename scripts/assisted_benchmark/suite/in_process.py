@@ -13,7 +13,7 @@ from typing import Final
 
 from assisted_benchmark.contract.drift import drift
 from assisted_benchmark.contract.model import Contract, Server, tools_digest
-from assisted_benchmark.kernel.canonical import Canonical, canonical_bytes
+from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes
 from assisted_benchmark.kernel.clock import Clock, Deadline
 from assisted_benchmark.kernel.digest import Digest, digest_of
 from assisted_benchmark.kernel.errors import ServerError
@@ -42,7 +42,11 @@ def launches_in_process(contract: Contract) -> dict[str, Digest]:
 
 @lru_cache(maxsize=64)
 def _cassette(path: str) -> Cassette:
-    return load_cassette(Path(path))
+    cassette = load_cassette(Path(path))
+    for replies in cassette.replies.values():
+        for reply in replies:
+            _spellings[id(reply.result)] = (reply.result, canonical_bytes(reply.result))
+    return cassette
 
 
 def model_of(server: Server, folder: str, seed: int, task: str) -> Model:
@@ -65,7 +69,10 @@ def is_synthetic(server: Server) -> bool:
 
 
 class InProcess:
-    """Carries claimed calls to models. `launches` are what the contract's launches resolved to."""
+    """Carries claimed calls to models. `launches` are what the contract's launches resolved to.
+
+    `total` counts the calls that arrived at all servers.
+    """
 
     stamps: tuple[str, ...] = ()
 
@@ -76,11 +83,7 @@ class InProcess:
         self._launches = dict(launches)
         self._clock = clock
         self._faces = {name: Face(model) for name, model in models.items()}
-
-    @property
-    def total(self) -> int:
-        """How many calls arrived at all servers."""
-        return sum(sum(face.received.values()) for face in self._faces.values())
+        self.total = 0
 
     @property
     def calls(self) -> dict[str, int]:
@@ -132,13 +135,14 @@ class InProcess:
         if not gate():
             return NotSent(Reason.EXPIRED)
         wrote = self._clock.now()
+        self.total += face.ended is None
         answer = face.call(permit.tool, Canonical(permit.arguments).value)
         if answer.delivery is Delivery.TWICE:
             return Uncertain(Reason.RESULT_INVALID, "two answers came to one call", wrote)
         if answer.delivery is not Delivery.WHOLE:
             return Uncertain(Reason.OUTCOME_UNKNOWN, _LOST[answer.delivery], wrote)
         result = answer.result or {}
-        return Replied(canonical_bytes(result), result.get("isError") is True, wrote, self._clock.now())
+        return Replied(_spelled(result), result.get("isError") is True, wrote, self._clock.now())
 
 
 # The digest of the list that a launch's model shows before anything happens.
@@ -150,6 +154,16 @@ def _unchanged_list(server: Server, face: Face) -> Digest:
     if argv not in _lists:
         _lists[argv] = tools_digest(face.tools())
     return _lists[argv]
+
+
+# Recorded results are the same objects at every call: their bytes, by identity. Each object is kept, or another
+# could come to have its identity.
+_spellings: Final[dict[int, tuple[Json, bytes]]] = {}
+
+
+def _spelled(result: Json) -> bytes:
+    known = _spellings.get(id(result))
+    return known[1] if known is not None and known[0] is result else canonical_bytes(result)
 
 
 def models_of(contract: Contract, folder: str, seed: int, task: str) -> dict[str, Model]:

@@ -29,7 +29,10 @@ BOOT = "boot-1"
 
 
 class World(Dispatcher, Protocol):
-    """The servers of one case, as the harness has them: it may look behind them and spoil them."""
+    """The servers of one case, as the harness has them: it may look behind them and spoil them.
+
+    `stamps` is what such servers do not guarantee.
+    """
 
     stamps: tuple[str, ...]
 
