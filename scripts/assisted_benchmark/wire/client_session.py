@@ -105,6 +105,11 @@ class ClientSession:
         return self._inbox.changed or self._inbox.deaf
 
     @property
+    def watch_lost(self) -> bool:
+        """Whether a server that promised to tell of changes has stopped telling, for good."""
+        return self._inbox.deaf
+
+    @property
     def oddities(self) -> tuple[Oddity, ...]:
         """What the server did that fits nothing, in order, bounded."""
         return tuple(self._inbox.oddities)

@@ -166,6 +166,7 @@ def test_in_the_stateless_era_changes_are_subscribed_to_and_heard(pipes):
         "params": {"notifications": {"toolsListChanged": True}, "_meta": ENVELOPE},
     }
     assert not peer.session.tools_changed
+    assert not peer.session.watch_lost
     peer.says(told("notifications/tools/list_changed", _meta={"io.modelcontextprotocol/subscriptionId": 2}))
     peer.session.drain()
     assert peer.session.tools_changed
@@ -189,6 +190,7 @@ def test_a_server_that_promised_to_tell_and_does_not_counts_as_changed_for_good(
     peer.session.connect(peer.within(50))
     peer.session.drain()
     assert peer.session.tools_changed
+    assert peer.session.watch_lost
     assert [oddity.kind for oddity in peer.session.oddities] == [Odd.WATCH_LOST]
     peer.session.list_tools(peer.within(50))
     assert peer.session.tools_changed
