@@ -64,13 +64,16 @@ def _libyaml(_: argparse.Namespace) -> Finding:
 
 
 def _sqlite(_: argparse.Namespace) -> Finding:
-    from assisted_benchmark.ledger.sqlite import require_safe_version, sqlite_version
+    import apsw
 
+    from assisted_benchmark.ledger.store import require_safe_version
+
+    version = apsw.sqlite_lib_version()
     try:
-        require_safe_version(sqlite_version())
+        require_safe_version(version)
     except HarnessError as error:
         return Finding("sqlite", False, str(error))
-    return Finding("sqlite", True, sqlite_version())
+    return Finding("sqlite", True, version)
 
 
 def _root(arguments: argparse.Namespace) -> Finding:

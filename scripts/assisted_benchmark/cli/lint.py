@@ -6,10 +6,8 @@ import argparse
 import json
 import sys
 
-from attrs import asdict
-
 from assisted_benchmark.cli import exits
-from assisted_benchmark.cli.place import root_of
+from assisted_benchmark.cli.place import problem_value, root_of
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.suite.lint import lint, write_pins
 
@@ -21,7 +19,7 @@ def command(arguments: argparse.Namespace) -> int:
         print(f"written: {write_pins(root)}", file=sys.stderr)
     problems = lint(root, arguments.paths)
     if arguments.json:
-        print(json.dumps([asdict(problem) for problem in problems], indent=1))
+        print(json.dumps([problem_value(problem) for problem in problems], indent=1))
     else:
         for problem in problems:
             print(problem, file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 PROGRAM = "assisted-benchmark"
@@ -34,7 +35,7 @@ _EXAMPLES = {
 }
 
 
-def whole(least: int) -> object:
+def whole(least: int) -> Callable[[str], int]:
     """An argument type: a whole number of at least `least`."""
 
     def number(text: str) -> int:
@@ -94,8 +95,8 @@ def parser() -> argparse.ArgumentParser:
 
     new = _verb(verbs, "new", "write a new scenario to start from")
     new.add_argument("id", metavar="ID", help="lower-case words joined by `-`; names the file")
-    new.add_argument("--policy", required=True, metavar="ID", help="the policy the scenario runs under")
-    new.add_argument("--candidate", default="", metavar="NAME", help="the candidate its agent chooses")
+    new.add_argument("--policy", metavar="ID", help="the policy it runs under (default: the only one)")
+    new.add_argument("--candidate", metavar="NAME", help="the candidate its agent chooses (default: the first)")
     _root(new)
 
     doctor = _verb(verbs, "doctor", "say whether this machine can run the suite")
@@ -119,7 +120,7 @@ def _verb(verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str,
 
 def _selection(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("what", nargs="*", metavar="PATH|CASE", help="fixture files, folders or case ids (default: all)")
-    verb.add_argument("-k", default="", metavar="WORDS", help="only ids that have WORDS (and, or, not, parentheses)")
+    verb.add_argument("-k", default="", metavar="WORDS", help="only cases whose id, file or tags have every word")
     verb.add_argument("-t", "--tag", action="append", default=[], metavar="TAG", help="only cases with every TAG")
     _root(verb)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from assisted_benchmark.kernel.errors import MisuseError
+from assisted_benchmark.kernel.errors import MisuseError, Problem
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import did_you_mean, shown
 from assisted_benchmark.suite.runner import discover, failed_in, latest_run, select
@@ -43,3 +43,15 @@ def chosen(arguments: argparse.Namespace, root: Path) -> tuple[Case, ...]:
         ids = (ids & failed) if ids else set(failed)
         return select(cases, k=arguments.k, tags=arguments.tag, ids=ids)
     return select(cases, k=arguments.k, tags=arguments.tag, ids=ids or None)
+
+
+def problem_value(problem: Problem) -> dict[str, object]:
+    """A problem as a JSON value: what, where (1-based; 0 when unknown), what to do."""
+    return {
+        "reason": problem.reason.value,
+        "detail": problem.detail,
+        "file": problem.file,
+        "line": problem.line,
+        "column": problem.column,
+        "hint": problem.hint,
+    }

@@ -7,10 +7,8 @@ import json
 import sys
 from pathlib import Path
 
-from attrs import asdict
-
 from assisted_benchmark.cli import exits
-from assisted_benchmark.cli.place import root_of
+from assisted_benchmark.cli.place import problem_value, root_of
 from assisted_benchmark.kernel.errors import MisuseError
 from assisted_benchmark.kernel.reasons import REASONS, Reason, Severity
 from assisted_benchmark.suite.runner import latest_run, verify_run
@@ -23,7 +21,7 @@ def command(arguments: argparse.Namespace) -> int:
         raise MisuseError(Reason.MISUSE, f"there is no run to verify at `{directory}`; `run` makes one")
     problems = verify_run(directory)
     if arguments.json:
-        print(json.dumps([asdict(problem) for problem in problems], indent=1))
+        print(json.dumps([problem_value(problem) for problem in problems], indent=1))
     else:
         for problem in problems:
             print(problem, file=sys.stderr)

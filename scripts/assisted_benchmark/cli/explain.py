@@ -1,0 +1,65 @@
+"""`explain`: why each check of a case said what it said. For the harness's people, never for an agent."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from attrs import asdict
+
+from assisted_benchmark.cli import exits
+from assisted_benchmark.cli.place import root_of
+from assisted_benchmark.kernel.errors import MisuseError
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.text import did_you_mean, shown
+from assisted_benchmark.suite.explain import NOT_ASKED, PASSED, ExplainedProposal, Explanation
+from assisted_benchmark.suite.result import Verdict
+from assisted_benchmark.suite.runner import discover, explain, select
+
+
+def command(arguments: argparse.Namespace) -> int:
+    """Play one case once more and lay open every decision of it."""
+    cases = discover(root_of(arguments))
+    found = select(cases, ids={arguments.case})
+    if not found:
+        near = did_you_mean(arguments.case, (case.id for case in cases))
+        hint = f"; {near}" if near else "; `list` shows the cases"
+        raise MisuseError(Reason.NOTHING_SELECTED, f"there is no case `{shown(arguments.case)}`{hint}")
+    explanation = explain(found[0], arguments.seed)
+    print(json.dumps(_value(explanation), indent=1) if arguments.json else _text(explanation))
+    return exits.OK
+
+
+def _value(explanation: Explanation) -> object:
+    result = explanation.result
+    return {
+        "id": result.id,
+        "verdict": result.verdict.value,
+        "ends": result.ends,
+        "proposals": [asdict(proposal) for proposal in explanation.proposals],
+    }
+
+
+def _text(explanation: Explanation) -> str:
+    result = explanation.result
+    lines = [f"{result.id}: {result.because}", f"{result.verdict.value}; the grant ended `{result.ends}`"]
+    for number, proposal in enumerate(explanation.proposals, 1):
+        lines += ["", *_proposal(number, proposal)]
+    if result.verdict is Verdict.COULD_NOT_RUN:
+        lines += ["", f"could not run: {result.detail} ({result.reason})"]
+    return "\n".join(lines)
+
+
+def _proposal(number: int, proposal: ExplainedProposal) -> list[str]:
+    passed = [name for name, state in proposal.checks if state == PASSED]
+    failed = [name for name, state in proposal.checks if state not in (PASSED, NOT_ASKED)]
+    lines = [f"{number}. {shown(proposal.text, 500)}", f"   {proposal.word}; the agent heard `{proposal.told}`"]
+    if proposal.meaning:
+        lines.append(f"   {proposal.meaning}{': ' + shown(proposal.detail, 500) if proposal.detail else ''}")
+    lines.append(f"   checks passed: {', '.join(passed) or 'none'}")
+    if failed:
+        lines.append(f"   check failed:  {failed[0]}")
+    if proposal.nearest:
+        lines.append(f"   nearest candidate: {proposal.nearest}")
+        lines += [f"     {shown(line, 300)}" for line in proposal.diff]
+    return lines
