@@ -134,6 +134,11 @@ def test_only_a_claim_claims(ledger):
     assert ledger.row(A) == Row("sealed")
 
 
+def test_recovering_an_untouched_run_does_nothing(ledger):
+    assert ledger.recover("run-1", NOW) == ()
+    assert list(ledger.receipts("run-1")) == []
+
+
 @promise("K12a")
 def test_recovery_makes_claimed_groups_unresolved_and_nothing_sealed(ledger):
     first, third = sorted([A, B])[0], a_group("c")

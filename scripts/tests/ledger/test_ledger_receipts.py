@@ -134,6 +134,10 @@ def test_a_torn_tail_does_not_excuse_what_is_missing_beside_it():
     assert found([LINES[0][:50]], only) == [("torn_tail", 1, 0), ("chain_missing", 0, 0)]
 
 
+def test_a_whole_document_at_the_end_is_not_torn():
+    assert found([*LINES[:4], b'{"arguments":"","seq":5}'])[0] == ("chain_broken", 5, 0)
+
+
 BAD_LINES = {
     "garbage": b"garbage",
     "not an object": b"[]",

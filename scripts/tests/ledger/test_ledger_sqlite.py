@@ -3,6 +3,7 @@
 import fcntl
 import os
 import shutil
+import threading
 from pathlib import Path
 
 import apsw
@@ -83,6 +84,11 @@ def test_a_ledger_without_its_anchor_is_missing(tmp_path):
 
 def test_a_ledger_that_cannot_be_made_says_so(tmp_path):
     assert refusal(lambda: create(tmp_path / "nowhere")) == UNAVAILABLE
+
+
+def test_a_path_that_leads_nowhere_is_unavailable(tmp_path):
+    (tmp_path / "file").touch()
+    assert refusal(lambda: reopen(tmp_path, name="file/ledger.db")) == UNAVAILABLE
 
 
 def test_every_file_of_a_ledger_is_its_owners_alone(tmp_path):
@@ -262,6 +268,20 @@ def test_a_row_edited_under_an_open_ledger_is_found_by_the_claim(tmp_path):
     ledger.close()
 
 
+@promise("K12a")
+def test_a_conditional_write_that_meets_no_row_is_no_permit(tmp_path):
+    ledger = create(tmp_path)
+    ledger.open_run("run-1", RECORD, [A])
+    changes = ledger._store.changes
+    for counts in ([0], [1, 0]):
+        ledger._store.changes = lambda counts=counts: counts.pop(0)
+        assert refusal(lambda: ledger.claim(a_permit(A), "run-1", a_draft())) == TAMPERED
+    ledger._store.changes = changes
+    assert ledger.row(A) == Row("sealed")
+    a_claim(ledger, "run-1", A)
+    ledger.close()
+
+
 @promise("K11")
 def test_an_old_row_put_back_with_its_old_mac_is_found_at_recovery(tmp_path):
     ledger = create(tmp_path)
@@ -420,6 +440,9 @@ def test_a_writer_that_never_leaves_the_queue_is_not_waited_for_forever(tmp_path
     with (tmp_path / "ledger.db-lock").open() as stopped:
         fcntl.flock(stopped, fcntl.LOCK_EX)
         assert refusal(lambda: ledger.claim(a_permit(A), "run-1", a_draft())) == UNAVAILABLE
+        waiting = [thread for thread in threading.enumerate() if thread.daemon]
+    for thread in waiting:
+        thread.join()
     assert ledger.row(A) == Row("sealed")
     ledger._store._queue._patience = 5.0
     a_claim(ledger, "run-1", A)

@@ -1,0 +1,192 @@
+"""The ledgers agree: SQLite, through restarts and crashes, with memory, and both with a model of a few lines."""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import orjson
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from marks import promise
+
+from assisted_benchmark.kernel.canonical import canonical_bytes, parse
+from assisted_benchmark.kernel.clock import Instant
+from assisted_benchmark.kernel.decision import Admitted
+from assisted_benchmark.kernel.digest import digest_of
+from assisted_benchmark.kernel.errors import HarnessError
+from assisted_benchmark.kernel.keys import KeyRing
+from assisted_benchmark.ledger.memory import MemoryLedger
+from assisted_benchmark.ledger.protocol import Claimed, Draft, Head, Lost, Row
+from assisted_benchmark.ledger.receipts import line_digest, verify, write_line
+from assisted_benchmark.ledger.sqlite import SqliteLedger
+from assisted_benchmark.live_policy.states import LIVE_TABLE, State
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=30)
+INSTANTS = st.builds(Instant, st.integers(0, 2**63), st.integers(0, 2**63))
+DRAFTS = st.builds(Draft, TEXT, TEXT, INSTANTS, *[TEXT] * 9)
+
+
+@promise("K15")
+@given(
+    draft=DRAFTS,
+    ledger=TEXT,
+    run=TEXT,
+    seq=st.integers(1, 2**53 - 1),
+    prev=TEXT,
+    group=TEXT,
+    states=st.tuples(TEXT, TEXT),
+)
+def test_a_receipt_line_is_the_canonical_bytes_of_what_it_says(draft, ledger, run, seq, prev, group, states):
+    line = write_line(draft, ledger, run, seq, prev, group, *states)
+    value = parse(line)
+    assert canonical_bytes(value) == line
+    assert (value["detail"], value["seq"], value["wall_ns"]) == (draft.detail, seq, str(draft.at.wall_ns))
+    assert line_digest(line) == digest_of("receipt@1", line)
+
+
+LINES = 6
+
+
+def a_chain() -> tuple[list[bytes], Head]:
+    memory = MemoryLedger("l", LIVE_TABLE)
+    memory.open_run("r", b"{}", [])
+    for number in range(LINES):
+        memory.record("r", Draft("decision", str(number), Instant(1, 2), "not_a_candidate"))
+    return list(memory.receipts("r")), memory.head("r")
+
+
+CHAIN, HEAD = a_chain()
+
+
+@promise("H19")
+@given(data=st.data())
+@settings(max_examples=60)
+def test_no_rearrangement_of_a_chain_verifies(data):
+    lines = data.draw(st.lists(st.sampled_from(CHAIN), max_size=LINES + 2) | st.permutations(CHAIN))
+    found = verify(lines, run="r", ledger_id="l", head=HEAD, table=LIVE_TABLE)
+    assert found.sound == (lines == CHAIN)
+
+
+@promise("H19")
+@given(place=st.integers(0, LINES - 1), data=st.data())
+@settings(max_examples=60)
+def test_no_changed_byte_goes_unnoticed(place, data):
+    line = bytearray(CHAIN[place])
+    line[data.draw(st.integers(0, len(line) - 1))] ^= data.draw(st.integers(1, 255))
+    lines = [*CHAIN[:place], bytes(line), *CHAIN[place + 1 :]]
+    assert not verify(lines, run="r", ledger_id="l", head=HEAD, table=LIVE_TABLE).sound
+
+
+GROUPS = st.sampled_from([bytes([number]) * 8 for number in range(4)])
+CANDIDATES = st.sampled_from([digest_of("candidate@1", b"a"), digest_of("candidate@1", b"b")])
+STATES = st.sampled_from(sorted(str(state) for state in State))
+KEYS = KeyRing("k", b"k" * 32)
+NOW = Instant(1_900_000_000_000_000_000, 1)
+
+
+def answer(call):
+    """What a call came to: its value, or the reason why not."""
+    try:
+        return call()
+    except HarnessError as error:
+        return error.reason
+
+
+class Agreement(RuleBasedStateMachine):
+    """One run of four groups; the model is a dict of states."""
+
+    @initialize()
+    def start(self) -> None:
+        self.folder = Path(tempfile.mkdtemp())
+        self.memory = MemoryLedger("l", LIVE_TABLE)
+        where = {"table": LIVE_TABLE, "keys": KEYS, "anchor": self.folder / "anchor"}
+        self.where = where
+        self.sqlite = SqliteLedger.create(self.folder / "l.db", ledger_id="l", **where)
+        self.model: dict[bytes, tuple[str, str]] = {bytes([number]) * 8: ("sealed", "") for number in range(4)}
+        self.claimed: dict[bytes, Claimed] = {}
+        self.both(lambda ledger: ledger.open_run("r", b"{}", sorted(self.model)))
+
+    def both(self, call):
+        """Ask both ledgers; they must say the same."""
+        said = answer(lambda: call(self.sqlite))
+        assert answer(lambda: call(self.memory)) == said
+        return said
+
+    def draft(self, kind: str, reason: str) -> Draft:
+        return Draft(kind, "id", NOW, reason)
+
+    @rule(group=GROUPS, candidate=CANDIDATES)
+    def claim(self, group, candidate) -> None:
+        permit = Admitted(group, candidate, "s", "t", b"{}")
+        said = self.both(lambda ledger: ledger.claim(permit, "r", self.draft("decision", "admitted")))
+        if self.model[group][0] == "sealed":
+            assert said == Claimed(permit, "r")
+            self.model[group] = ("dispatching", candidate)
+            self.claimed[group] = said
+        else:
+            assert said == Lost(self.model[group][0])
+
+    @rule(group=GROUPS, state=STATES)
+    def settle(self, group, state) -> None:
+        if group not in self.claimed:
+            return
+        said = self.both(lambda ledger: ledger.settle(self.claimed[group], state, self.draft("outcome", state)))
+        if said is None:
+            assert self.model[group][0] == "dispatching"
+            assert ("dispatching", state) in LIVE_TABLE.edges
+            self.model[group] = (state, self.model[group][1])
+        else:
+            assert self.model[group][0] != "dispatching" or ("dispatching", state) not in LIVE_TABLE.edges
+
+    @rule(group=GROUPS, before=STATES, after=STATES)
+    def move(self, group, before, after) -> None:
+        said = self.both(lambda ledger: ledger.move(group, "r", before, after, self.draft("event", after)))
+        allowed = (before, after) in LIVE_TABLE.edges and after != "dispatching"
+        assert (said is True) == (allowed and self.model[group][0] == before)
+        if said is True:
+            self.model[group] = (after, self.model[group][1])
+
+    @rule(group=GROUPS)
+    def refuse(self, group) -> None:
+        self.both(lambda ledger: ledger.record("r", self.draft("decision", "not_a_candidate"), group))
+
+    @rule()
+    def crash_and_recover(self) -> None:
+        self.restart()
+        lost = self.both(lambda ledger: ledger.recover("r", NOW))
+        assert set(lost) == {group for group, (state, _) in self.model.items() if state == "dispatching"}
+        for group in lost:
+            self.model[group] = ("unresolved", self.model[group][1])
+
+    @rule()
+    def restart(self) -> None:
+        self.sqlite.close()
+        self.sqlite = SqliteLedger.open(self.folder / "l.db", **self.where)
+
+    @invariant()
+    def the_rows_are_the_models(self) -> None:
+        for group, (state, candidate) in self.model.items():
+            row = self.both(lambda ledger, group=group: ledger.row(group))
+            assert row == Row(state, candidate, row.refusals)
+
+    @invariant()
+    def the_receipts_are_the_same_and_verify(self) -> None:
+        lines = self.both(lambda ledger: list(ledger.receipts("r")))
+        head = self.both(lambda ledger: ledger.head("r"))
+        assert verify(lines, run="r", ledger_id="l", head=head, table=LIVE_TABLE).findings == ()
+        moves = [(line["group"], line["before"]) for line in map(orjson.loads, lines) if line["before"]]
+        assert sorted(group for group, before in moves if before == "sealed") == sorted(
+            group.hex() for group, (state, _) in self.model.items() if state != "sealed"
+        )
+
+    def teardown(self) -> None:
+        if hasattr(self, "sqlite"):
+            self.sqlite.close()
+            shutil.rmtree(self.folder)
+
+
+TestAgreement = promise("K10", "K11", "K12a")(Agreement.TestCase)
+TestAgreement.settings = settings(
+    max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)

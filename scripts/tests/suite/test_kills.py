@@ -1,0 +1,183 @@
+"""The kill harness: crash points one by one, random kills, and the wrong designs that both must catch."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from marks import promise
+
+from assisted_benchmark.kernel.chance import SeededChance
+from assisted_benchmark.ledger.files import Anchor
+from assisted_benchmark.ledger.store import Store
+from assisted_benchmark.suite import kills
+from assisted_benchmark.suite.dispatch_designs import (
+    AFTER_CLAIM,
+    AFTER_SEND,
+    BEFORE_CLAIM,
+    CONTROLS,
+    STEPS,
+    Design,
+    Ledgered,
+    ReadThenUpdate,
+    RecoverToSealed,
+    SendFirst,
+)
+
+GROUP = b"g" * 32
+
+
+class Crash(BaseException):
+    """The process is gone: not even an `except Exception` sees it."""
+
+
+def crash_at(step: str) -> Callable[[str], None]:
+    def at(name: str) -> None:
+        if name == step:
+            raise Crash
+
+    return at
+
+
+def go_on(_step: str) -> None:
+    pass
+
+
+def sends_through_a_crash(design: Callable[[Path], Design], folder: Path, step: str) -> int:
+    """How often the group is sent, if the first dispatcher dies at `step` and another one takes over."""
+    arrived: Counter[bytes] = Counter()
+
+    def send(group: bytes) -> None:
+        arrived[group] += 1
+
+    first = design(folder)
+    first.open_run("run-1", [GROUP])
+    with pytest.raises(Crash):
+        first.dispatch("run-1", GROUP, send, crash_at(step))
+    first.close()
+    second = design(folder)
+    second.recover("run-1")
+    second.dispatch("run-1", GROUP, send, go_on)
+    second.dispatch("run-1", GROUP, send, go_on)
+    assert second.unsound() == 0
+    second.close()
+    return arrived[GROUP]
+
+
+@promise("K11", "K13")
+@pytest.mark.parametrize(("step", "sends"), list(zip(STEPS, [1, 0, 1, 1], strict=True)), ids=STEPS)
+def test_a_crash_at_any_step_never_sends_twice(tmp_path, step, sends):
+    assert sends_through_a_crash(Ledgered, tmp_path, step) == sends
+
+
+@promise("K13")
+@pytest.mark.parametrize(
+    ("design", "step"),
+    [(SendFirst, AFTER_SEND), (RecoverToSealed, AFTER_SEND)],
+    ids=["send_first", "recover_to_sealed"],
+)
+def test_a_wrong_design_sends_twice_at_its_crash_point(tmp_path, design, step):
+    assert sends_through_a_crash(design, tmp_path, step) == 2
+
+
+def sends_of_two_dispatchers(design: Callable[[Path], Design], folder: Path, step: str) -> int:
+    """How often the group is sent, if a second dispatcher runs while the first one stands at `step`."""
+    arrived: Counter[bytes] = Counter()
+
+    def send(group: bytes) -> None:
+        arrived[group] += 1
+
+    first, second = design(folder), design(folder)
+    first.open_run("run-1", [GROUP])
+
+    def overtake(name: str) -> None:
+        if name == step:
+            second.dispatch("run-1", GROUP, send, go_on)
+
+    first.dispatch("run-1", GROUP, send, overtake)
+    first.close()
+    second.close()
+    return arrived[GROUP]
+
+
+@promise("K13")
+@pytest.mark.parametrize("step", STEPS)
+def test_a_dispatcher_that_is_overtaken_at_any_step_never_sends_twice(tmp_path, step):
+    assert sends_of_two_dispatchers(Ledgered, tmp_path, step) == 1
+
+
+@promise("K13")
+def test_a_read_that_authorises_sends_twice_when_it_is_overtaken(tmp_path):
+    assert sends_of_two_dispatchers(ReadThenUpdate, tmp_path, BEFORE_CLAIM) == 2
+
+
+@promise("K12a", "K13")
+@pytest.mark.parametrize(
+    ("owner", "method"), [(Anchor, "write"), (Store, "commit"), (Store, "write")], ids=["anchor", "commit", "write"]
+)
+def test_a_crash_inside_the_claim_never_sends(tmp_path, monkeypatch, owner, method):
+    arrived: list[bytes] = []
+    first = Ledgered(tmp_path)
+    first.open_run("run-1", [GROUP])
+
+    def die(*_: object) -> None:
+        raise Crash
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, method, die)
+        with pytest.raises(Crash):
+            first.dispatch("run-1", GROUP, arrived.append, go_on)
+    assert arrived == []
+    first.close()
+    second = Ledgered(tmp_path)
+    second.recover("run-1")
+    second.dispatch("run-1", GROUP, arrived.append, go_on)
+    assert len(arrived) <= 1
+    assert second.unresolved([GROUP]) == 1 - len(arrived)
+    second.close()
+
+
+@promise("K13")
+def test_random_kills_of_the_ledger_leave_no_double(capsys):
+    assert kills.main(["--kills", "30", "--seed", "test"]) == 0
+    assert "double dispatches     0" in capsys.readouterr().out
+
+
+@promise("K13")
+def test_random_kills_find_the_design_that_sends_first():
+    tally = kills.kill(SendFirst, 60, SeededChance("test"))
+    assert tally.kills >= 60
+    assert tally.doubles > 0
+
+
+def test_a_ledger_with_a_double_or_a_missed_control_fails_the_command(monkeypatch, capsys):
+    tally = {"kills": 1, "sends": 2, "groups": 1, "doubles": 0, "unresolved": 0, "unsound": 0}
+    doubled = kills.Tally(**(tally | {"doubles": 1}))
+    clean = kills.Tally(**tally)
+    for of_ledger, of_controls, code in ((clean, doubled, 0), (doubled, doubled, 1), (clean, clean, 1)):
+        monkeypatch.setattr(
+            kills, "kill", lambda design, *_, a=of_ledger, b=of_controls: a if design is Ledgered else b
+        )
+        assert kills.main(["--control"]) == code
+    unsound = kills.Tally(**(tally | {"unsound": 1}))
+    monkeypatch.setattr(kills, "kill", lambda *_: unsound)
+    assert kills.main([]) == 1
+    assert len(capsys.readouterr().out.splitlines()) == 3 * (1 + len(CONTROLS)) + 1
+
+
+def test_a_dispatcher_that_fails_by_itself_is_no_kill():
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(kills.LedgerError) as caught:
+        kills._finish(fail)
+    assert caught.value.reason is kills.Reason.COULD_NOT_RUN
+
+
+def test_the_steps_of_a_dispatch_come_in_order(tmp_path):
+    seen: list[str] = []
+    design = Ledgered(tmp_path)
+    design.open_run("run-1", [GROUP])
+    design.dispatch("run-1", GROUP, lambda _: seen.append("send"), seen.append)
+    assert seen == [BEFORE_CLAIM, AFTER_CLAIM, "send", AFTER_SEND, STEPS[-1]]
+    design.close()
