@@ -9,13 +9,14 @@ has to catch.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from attrs import frozen
 
 from assisted_benchmark.kernel.clock import SECOND, Instant
 from assisted_benchmark.kernel.digest import Digest
-from assisted_benchmark.kernel.errors import LedgerError
+from assisted_benchmark.kernel.errors import HarnessError, LedgerError
 from assisted_benchmark.kernel.names import name_fault
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Ledger
@@ -40,7 +41,7 @@ class Pins:
     contract: Digest
 
 
-@frozen
+@frozen(slots=False)
 class Trust:
     """What the runner gave the broker to believe: the policy, its pins, what launches resolved to here."""
 
@@ -48,17 +49,17 @@ class Trust:
     pins: Pins
     launches: Mapping[str, Digest]
 
-    @property
+    @cached_property
     def policy_drifted(self) -> bool:
         """Whether the policy itself, whatever its contract, is not the pinned one."""
         return self.policy.digest_under(self.pins.contract) != self.pins.policy
 
-    @property
+    @cached_property
     def contract_drifted(self) -> bool:
         """Whether the contract is not the pinned one."""
         return self.policy.contract.digest != self.pins.contract
 
-    @property
+    @cached_property
     def holds(self) -> bool:
         """Whether both are as pinned."""
         return not (self.policy_drifted or self.contract_drifted)
@@ -78,7 +79,7 @@ class Question(NamedTuple):
     @property
     def grant(self) -> OpenGrant:
         if self.found is None:
-            raise LedgerError(Reason.UNKNOWN_GRANT, "nothing can be judged without a grant")
+            raise HarnessError(Reason.COULD_NOT_RUN, "nothing can be judged without a grant")
         return self.found
 
     @property

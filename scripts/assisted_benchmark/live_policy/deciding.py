@@ -49,10 +49,7 @@ class Decider:
     def judge(self, session: Session, raw: bytes) -> Way | Refused:
         """The decision on these bytes under this session, now."""
         now = self._clock.now()
-        way = self.match(session, raw, now) or self.explain(session, raw, now)
-        if isinstance(way, Way):
-            way.grant.seen(now)
-        return way
+        return self.match(session, raw, now) or self.explain(session, raw, now)
 
     def match(self, session: Session, raw: bytes, now: Instant) -> Way | None:
         """The fast path: what passes here passes every check; for all else the checks are asked one by one.
@@ -70,6 +67,7 @@ class Decider:
             or session.boot != self._clock.boot_id
         ):
             return None
+        grant.seen(now)
         step = grant.step
         candidate = step.by_proposal.get(raw)
         if candidate is None:
@@ -86,6 +84,8 @@ class Decider:
     def explain(self, session: Session, raw: bytes, now: Instant) -> Way | Refused:
         """The slow path: every check in order, and the first that fails."""
         own = self._find(session.grant)
+        if own is not None and session == own.session:
+            own.seen(now)
         try:
             proposal = read_proposal(raw)
         except InputError as error:
