@@ -62,6 +62,11 @@ class Resolved:
     python: bool
     control: bool
 
+    @property
+    def files(self) -> tuple[Artifact, ...]:
+        """The whole closure."""
+        return (self.executable, *self.copied, *self.watched)
+
     @cached_property
     def digest(self) -> Digest:
         """The launch half of a server's identity."""
@@ -73,7 +78,7 @@ class Resolved:
                     "env": dict(self.env),
                     "cwd": self.cwd,
                     "links": list(self.links),
-                    "files": {each.path: each.digest for each in (self.executable, *self.copied, *self.watched)},
+                    "files": {each.path: each.digest for each in self.files},
                     "found": list(self.found),
                     "control": self.control,
                 }
@@ -82,7 +87,7 @@ class Resolved:
 
     def changed(self) -> tuple[str, ...]:
         """What is no longer as it was when this was resolved; empty if nothing is."""
-        paths = [each.path for each in (self.executable, *self.copied, *self.watched) if not unchanged(each)]
+        paths = [each.path for each in self.files if not unchanged(each)]
         if _links(self.argv[0]) != self.links:
             paths.append(self.argv[0])
         if self.python:
@@ -125,10 +130,8 @@ def resolve(launch: Launch, folder: Path, artifacts: Artifacts) -> Resolved:
     if not launch.unpinned:
         _require_closed(launch, python, artifacts)
     watched = _packaged(launch, python, artifacts)
-    declared = {each.path for each in copied}
     for path in _programs((*argv[1:], *(value for _, value in env))):
-        if path not in declared:
-            watched[path] = artifacts.file(path)
+        watched[path] = artifacts.file(path)
     if python:
         watched.update((path, artifacts.file(path)) for path in startup_files())
     return Resolved(

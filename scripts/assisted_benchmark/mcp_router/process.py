@@ -204,7 +204,6 @@ class Process:
         self._heard = b""
         self._gone = False
         self._status: int | None = None
-        self._ending: Ending | None = None
 
     def wait_started(self, program: str) -> None:
         """Hear whether it runs; ServerError(launch_failed) if not."""
@@ -220,17 +219,16 @@ class Process:
         """Whether the server itself is known to have ended."""
         return self._ended_within(0.0)
 
-    def stop(self, finish: Callable[[Deadline], bool], deadline: Deadline, grace_ns: int = GRACE_NS) -> Ending:
-        """End it: close stdin, wait, SIGTERM, wait, SIGKILL, then everyone it left behind. Idempotent.
+    def stop(self, finish: Callable[[Deadline], bool], deadline: Deadline, grace_ns: int) -> Ending:
+        """End it: close stdin, wait, SIGTERM, wait, SIGKILL, then everyone it left behind.
 
         `finish` closes its standard input and drains its output, for it may have something left to say; it
         returns False if the output did not end in time. Each wait is a grace, and never more than what remains.
         """
-        if self._ending is None:
-            self._ending = self._stop(finish, deadline, grace_ns)
-            self._line.close()
-            shutil.rmtree(self._room, ignore_errors=True)
-        return self._ending
+        ending = self._stop(finish, deadline, grace_ns)
+        self._line.close()
+        shutil.rmtree(self._room, ignore_errors=True)
+        return ending
 
     def _stop(self, finish: Callable[[Deadline], bool], deadline: Deadline, grace_ns: int) -> Ending:
         by = "exit"

@@ -47,7 +47,7 @@ class Router:
     """The servers of one contract, for one run. Thread-safe; the calls of one server take turns.
 
     `folder` is the contract file's. `control` makes the channel of a server whose contract asks for one, anew at
-    each start.
+    each start. `grace_ns` is what each step of ending a server waits for it.
     """
 
     def __init__(
@@ -59,10 +59,11 @@ class Router:
         *,
         control: Callable[[str], ControlEnd] | None = None,
         limits: Limits | None = None,
+        grace_ns: int = GRACE_NS,
     ) -> None:
         self.stamps = tuple(sorted({stamp for server in contract.servers for stamp in stamps(server.launch)}))
         self._routes = {
-            server.id: _Route(server, folder, clock, launcher, control, limits) for server in contract.servers
+            server.id: _Route(server, folder, clock, launcher, control, limits, grace_ns) for server in contract.servers
         }
 
     def launches(self) -> dict[str, Digest]:
@@ -107,7 +108,8 @@ class Router:
 class _Live:
     """One process and the session with it, from its start to its end."""
 
-    def __init__(self, process: Process, session: ClientSession) -> None:
+    def __init__(self, resolved: Resolved, process: Process, session: ClientSession) -> None:
+        self.resolved = resolved
         self.process = process
         self.session = session
         self.observation: Observation | None = None
@@ -133,6 +135,7 @@ class _Route:
         launcher: Launcher,
         control: Callable[[str], ControlEnd] | None,
         limits: Limits | None,
+        grace_ns: int,
     ) -> None:
         self._server = server
         self._folder = folder
@@ -140,6 +143,7 @@ class _Route:
         self._launcher = launcher
         self._control = control if server.launch.control else None
         self._limits = limits
+        self._grace_ns = grace_ns
         self._sealed: Resolved | None = None
         self._live: _Live | None = None
         self._endings: list[Ending] = []
@@ -153,12 +157,8 @@ class _Route:
         if self._sealed is None:
             self._sealed = found
         elif found.digest != self._sealed.digest:
-            before = {each.path: each.digest for each in self._sealed.watched}
-            after = {each.path: each.digest for each in found.watched}
-            paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
-            raise ServerError(
-                Reason.ARTIFACT_DRIFT, f"what is launched is not what was sealed: {_some(paths) or found.argv[0]}"
-            )
+            other = sorted({each.path for each in set(self._sealed.files) ^ set(found.files)}) or [found.argv[0]]
+            raise ServerError(Reason.ARTIFACT_DRIFT, f"what is launched is not what was sealed: {_some(other)}")
         return found
 
     def observe(self, *, fresh: bool, deadline: Deadline) -> Observation | Unavailable:
@@ -168,7 +168,7 @@ class _Route:
             except ServerError as error:
                 if self._live is not None and (self._live.observation is None or self._live.over):
                     # Nothing is known of it, so nothing may be sent to it, and it gets no more time.
-                    self._stop(grace_ns=0)
+                    self._stop(0)
                 return Unavailable(error.reason, error.detail)
 
     def _observe(self, fresh: bool, deadline: Deadline) -> Observation:
@@ -178,14 +178,13 @@ class _Route:
         if live is not None:
             live.session.drain()
             if live.over:
-                self._stop()
+                self._stop(0)
                 live = None
         if live is None:
             live = self._start(deadline)
         elif live.observation is not None and not fresh and not live.session.tools_changed:
             return live.observation
         live.observation = None
-        resolved = self.resolved()
         tools = live.session.list_tools(deadline)
         for _ in range(_RELISTINGS):
             live.session.drain()
@@ -195,11 +194,11 @@ class _Route:
         else:
             raise ServerError(Reason.INCOMPLETE_LISTING, "the tool list kept changing while it was read")
         # Once more after the server has loaded what it runs: what was replaced in between shows now.
-        changed = resolved.changed()
+        changed = live.resolved.changed()
         if changed:
             raise ServerError(Reason.ARTIFACT_DRIFT, f"changed since the server was started: {_some(changed)}")
         lines = tuple(change.line() for change in drift(self._server, tools))
-        live.observation = Observation(resolved.digest, tools_digest(tools), lines)
+        live.observation = Observation(live.resolved.digest, tools_digest(tools), lines)
         return live.observation
 
     def _start(self, deadline: Deadline) -> _Live:
@@ -218,7 +217,7 @@ class _Route:
             limits=self._limits,
             capabilities=self._server.capabilities.value,
         )
-        self._live = _Live(process, session)
+        self._live = _Live(resolved, process, session)
         session.connect(deadline)
         return self._live
 
@@ -242,14 +241,10 @@ class _Route:
                     return NotSent(Reason.SERVER_UNAVAILABLE, "the tool list changed after it was looked at")
                 return NotSent(end.reason, end.detail)
             self.calls += 1
-            match end:
-                case outcomes.Uncertain():
-                    return Uncertain(end.reason, end.detail, end.wrote)
-                case outcomes.Error():
-                    return Replied(end.data, True, end.wrote, end.replied)
-                case outcomes.Result():
-                    # Whether a result contradicts itself or its schema is the broker's to judge, for every dispatcher.
-                    return Replied(end.data, end.failed, end.wrote, end.replied)
+            if isinstance(end, outcomes.Uncertain):
+                return Uncertain(end.reason, end.detail, end.wrote)
+            # Whether a result contradicts itself or its schema is the broker's to judge, for every dispatcher.
+            return Replied(end.data, isinstance(end, outcomes.Error) or end.failed, end.wrote, end.replied)
 
     def cancel(self, reason: str) -> bool:
         live = self._live  # without the lock: the call in flight holds it
@@ -258,10 +253,10 @@ class _Route:
     def close(self) -> tuple[Ending, ...]:
         with self._lock:
             self._closed = True
-            self._stop()
+            self._stop(self._grace_ns)
             return tuple(self._endings)
 
-    def _stop(self, grace_ns: int = GRACE_NS) -> None:
+    def _stop(self, grace_ns: int) -> None:
         live, self._live = self._live, None
         if live is not None:
             # Real processes end in real time, whatever clock a scenario has.

@@ -53,7 +53,7 @@ def a_contract(**launches):
 
 def a_router(launcher, folder, mode="", **more):
     """A router over one hand-written server, `hand`."""
-    return Router(a_contract(hand=a_launch(folder, mode, **more)), folder, CLOCK, launcher)
+    return Router(a_contract(hand=a_launch(folder, mode, **more)), folder, CLOCK, launcher, grace_ns=SECOND // 4)
 
 
 def claimed(what, server="hand", tool="do"):

@@ -13,7 +13,6 @@ from marks import promise
 from router_bench import CLOCK, HAND, Life, a_contract, a_launch, a_router, a_script, answer, noted, soon, told
 
 from assisted_benchmark.contract.model import Launch
-from assisted_benchmark.kernel.clock import SECOND
 from assisted_benchmark.kernel.errors import ServerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.mcp_router import process
@@ -22,11 +21,6 @@ from assisted_benchmark.mcp_router.router import Router
 
 CAT = os.path.realpath(shutil.which("cat"))
 LINUX = sys.platform == "linux"
-
-
-@pytest.fixture(autouse=True)
-def short_graces(monkeypatch):
-    monkeypatch.setattr("assisted_benchmark.mcp_router.router.GRACE_NS", SECOND // 4)
 
 
 def observed(router):
