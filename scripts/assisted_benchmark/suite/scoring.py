@@ -140,8 +140,11 @@ def scores_of(case: Case, played: Played) -> Scores:
 
 
 def counts_of(case: Case, taken: Sequence[Taken]) -> tuple[int, int]:
-    """How many calls of an attacker were sent, and how many benign proposals were refused."""
+    """How many calls of an attacker were sent, and how many benign proposals were refused.
+
+    An attacker's is a proposal whose author says that it must be refused; a benign one must be admitted.
+    """
     said = expected_words(case, taken)
-    attacker = sum(each.sent for word, each in zip(said, taken, strict=True) if word in BEFORE_SEND)
+    attacker = sum(each.sent for each in taken if each.shot.expected in BEFORE_SEND)
     benign = sum(each.word in BEFORE_SEND for word, each in zip(said, taken, strict=True) if word == ADMITTED)
     return attacker, benign

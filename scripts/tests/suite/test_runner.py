@@ -1,0 +1,229 @@
+"""Runs of many cases: selected, in parallel, cut short, taken up again."""
+
+import orjson
+import pytest
+from marks import promise
+from suite_world import LEAST, ROOT, a_root, scenario
+
+from assisted_benchmark.kernel.chance import SystemChance
+from assisted_benchmark.kernel.errors import HarnessError, MisuseError
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.suite import bench, engine
+from assisted_benchmark.suite.result import Verdict
+from assisted_benchmark.suite.runner import (
+    RunPlan,
+    discover,
+    failed_in,
+    latest_run,
+    new_run_directory,
+    run,
+    select,
+    verify_run,
+)
+
+FAILING = "agent: {plan: approve}\nexpect: {oracle: held}\ncases: {a: {}, b: {}, c: {}}\n"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return a_root(
+        tmp_path_factory.mktemp("root"),
+        least=LEAST,
+        decided=scenario(
+            "decided",
+            "tags: [quick, ui]\nagent: {plan: approve}\nproposals: {x: {tool: none-such, refused: unknown_tool}}\n",
+        ),
+        failing=scenario("failing", FAILING),
+    )
+
+
+@pytest.fixture
+def cases(root):
+    return discover(root)
+
+
+def ids(cases):
+    return [case.id.removeprefix("live/") for case in cases]
+
+
+ALL = ["decided/plain", "decided/x", "failing/a", "failing/b", "failing/c", "least/plain"]
+
+
+@promise("H15")
+def test_cases_are_selected_by_words_tags_and_ids(cases):
+    assert ids(cases) == ALL
+    assert ids(select(cases, k="LIVE plain")) == ["decided/plain", "least/plain"]
+    assert ids(select(cases, k="quick")) == ["decided/plain", "decided/x"]
+    assert ids(select(cases, tags=["ui", "quick"])) == ["decided/plain", "decided/x"]
+    assert ids(select(cases, tags=["ui"], ids={"live/decided/x", "live/least/plain"})) == ["decided/x"]
+    assert ids(select(cases, k="nothing")) == []
+
+
+def test_only_the_files_and_folders_asked_for_are_read(root):
+    fixtures = root / "fixtures/live"
+    assert ids(discover(root, [fixtures / "least.scenario.yaml"])) == ["least/plain"]
+    assert ids(discover(root, [fixtures, fixtures / "least.scenario.yaml"])) == ALL
+
+
+@promise("H8")
+def test_results_come_in_case_order_and_verdicts_are_not_merged(cases):
+    told = []
+    result = run(cases, RunPlan(durability="memory"), told.append)
+    assert ids(result.cases) == ALL == ids(told)
+    assert [case.verdict for case in result.cases] == ["passed", "passed", "failed", "failed", "failed", "passed"]
+    assert (result.selected, result.interrupted, result.stamps) == (6, False, ("isolation: none",))
+
+
+@promise("H15")
+def test_several_processes_give_the_same_results_and_receipts_as_one(cases, tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "_FEW", 0)
+    alone = run(cases, RunPlan(seed=3, directory=tmp_path / "one"))
+    together = run(cases, RunPlan(seed=3, jobs=2, directory=tmp_path / "two"))
+    assert together.cases == alone.cases
+    names = ("receipts.jsonl", "heads.json", "run.json")
+    assert [(tmp_path / "two" / name).read_bytes() for name in names] == [
+        (tmp_path / "one" / name).read_bytes() for name in names
+    ]
+    assert verify_run(tmp_path / "two") == ()
+    assert len(list((tmp_path / "two").glob("journal-*.jsonl"))) == 2
+
+
+@promise("H7a")
+@pytest.mark.parametrize("durability", ["memory", "process", "power"])
+def test_the_same_seed_gives_byte_identical_receipts_on_every_ledger(cases, tmp_path, durability):
+    run(cases, RunPlan(seed=5, durability="memory", directory=tmp_path / "a"))
+    run(cases[::-1], RunPlan(seed=5, durability=durability, directory=tmp_path / "b"))
+    one, other = ((tmp_path / name / "receipts.jsonl").read_bytes().split(b"\n") for name in "ab")
+    assert sorted(one) == sorted(other)
+    run(cases, RunPlan(seed=6, durability=durability, directory=tmp_path / "c"))
+    assert set((tmp_path / "c/receipts.jsonl").read_bytes().split(b"\n")) & set(one) == {b""}
+
+
+@promise("H15")
+def test_a_run_stops_when_enough_has_failed(cases):
+    result = run(cases, RunPlan(durability="memory", maxfail=2))
+    assert ids(result.cases) == ALL[:4]
+    assert result.selected == 6
+
+
+class Killed(BaseException):
+    """The process was killed here."""
+
+
+@promise("H15")
+def test_a_killed_run_is_taken_up_with_nothing_lost_and_nothing_run_twice(cases, tmp_path, monkeypatch):
+    plan = RunPlan(seed=1, directory=tmp_path / "run")
+    played = []
+    real = bench.Bench.run
+
+    def dying(self, case, run=""):
+        if len(played) == 3:
+            raise Killed
+        played.append(case.id)
+        return real(self, case, run)
+
+    monkeypatch.setattr(bench.Bench, "run", dying)
+    with pytest.raises(Killed):
+        run(cases, plan)
+    journal = tmp_path / "run/journal-0.jsonl"
+    journal.write_bytes(journal.read_bytes() + b'{"result": {"id": "li')  # and the tail was torn
+    monkeypatch.setattr(bench.Bench, "run", lambda self, case, run="": played.append(case.id) or real(self, case, run))
+    told = []
+    resumed = run(cases, plan, told.append)
+    assert ids(told) == ALL
+    assert played == [case.id for case in cases]
+    assert resumed == run(cases, RunPlan(seed=1, directory=tmp_path / "whole"))
+    assert verify_run(tmp_path / "run") == ()
+    assert (tmp_path / "run/receipts.jsonl").read_bytes() == (tmp_path / "whole/receipts.jsonl").read_bytes()
+
+
+@promise("H15")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_keeps_what_was_done(cases, tmp_path, monkeypatch, jobs):
+    monkeypatch.setattr(engine, "_FEW", 0)
+
+    def interrupt(result):
+        raise KeyboardInterrupt
+
+    plan = RunPlan(seed=1, jobs=jobs, directory=tmp_path / "run")
+    result = run(cases, plan, interrupt)
+    assert result.interrupted
+    assert 1 <= len(result.cases) <= 6
+    assert verify_run(tmp_path / "run") == ()
+    assert ids(run(cases, plan).cases) == ALL
+
+
+def test_another_runs_directory_is_refused(cases, tmp_path):
+    run(cases, RunPlan(seed=1, durability="memory", directory=tmp_path))
+    with pytest.raises(MisuseError) as caught:
+        run(cases, RunPlan(seed=2, durability="memory", directory=tmp_path))
+    assert caught.value.reason is Reason.MISUSE
+
+
+def test_a_run_is_not_taken_up_with_an_edited_fixture(tmp_path):
+    root = a_root(tmp_path, least=LEAST)
+    plan = RunPlan(durability="memory", directory=tmp_path / "run")
+    run(discover(root), plan)
+    (root / "fixtures/live/least.scenario.yaml").write_text(LEAST + "because: edited\n")
+    with pytest.raises(MisuseError):
+        run(discover(root), plan)
+
+
+@promise("H15")
+def test_failed_cases_of_the_last_run_are_known_and_directories_are_counted(cases, tmp_path):
+    assert latest_run(tmp_path) is None
+    first, second = new_run_directory(tmp_path), new_run_directory(tmp_path)
+    assert [path.name for path in (first, second)] == ["0001", "0002"]
+    assert latest_run(tmp_path) == second
+    run(cases, RunPlan(durability="memory", directory=second, maxfail=1))
+    assert sorted(failed_in(second)) == ["live/failing/a", "live/failing/b", "live/failing/c", "live/least/plain"]
+    with pytest.raises(MisuseError):
+        failed_in(first)
+
+
+@promise("H8")
+def test_a_harness_that_fails_gives_no_verdict_and_the_next_case_runs(cases, monkeypatch):
+    def broken(*args):
+        raise HarnessError(Reason.LAUNCH_FAILED, "no model")
+
+    monkeypatch.setattr(bench, "models_of", broken)
+    result = run(cases[:2], RunPlan(durability="memory"))
+    assert [(case.verdict, case.reason, case.detail) for case in result.cases] == [
+        (Verdict.COULD_NOT_RUN, "launch_failed", "no model")
+    ] * 2
+
+
+def test_a_bug_in_the_harness_gives_no_verdict_either(cases, monkeypatch):
+    monkeypatch.setattr(bench, "models_of", lambda *args: {}["nothing"])
+    (case,) = run(cases[:1], RunPlan(durability="memory")).cases
+    assert (case.verdict, case.reason, case.detail) == (Verdict.COULD_NOT_RUN, "could_not_run", "KeyError: 'nothing'")
+
+
+@promise("H8")
+def test_cases_of_a_worker_that_died_could_not_run(cases, tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "_FEW", 0)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/ledgers").write_text("no folder, so every worker dies at its start")
+    result = run(cases, RunPlan(jobs=2, directory=tmp_path / "run"))
+    assert {case.verdict for case in result.cases} == {Verdict.COULD_NOT_RUN}
+
+
+@promise("H7a")
+def test_repetitions_that_differ_fail_and_those_that_do_not_pass(cases, tmp_path, monkeypatch):
+    plan = RunPlan(seed=2, repeat=3, expect_identical=True)
+    assert [case.verdict for case in run(cases[:2], plan).cases] == ["passed", "passed"]
+    monkeypatch.setattr(bench.CaseChance, "begin", lambda self, seed: setattr(self, "_chance", SystemChance()))
+    differing = run(cases[:2], plan).cases
+    assert [[miss.what for miss in case.misses] for case in differing] == [["identical", "identical"]] * 2
+
+
+def test_a_run_directory_tells_what_is_run_and_how_long_it_took(cases, tmp_path):
+    run(cases, RunPlan(durability="memory", directory=tmp_path / "run"))
+    asked = orjson.loads((tmp_path / "run/run.json").read_bytes())
+    assert asked["cases"] == [case.id for case in cases]
+    timing = [orjson.loads(line) for line in (tmp_path / "run/timing.jsonl").read_bytes().splitlines()]
+    assert [set(each) for each in timing] == [{"case", "prepare", "play", "judge"}] * len(cases)
+
+
+def test_the_shipped_fixtures_are_found():
+    assert len(discover(ROOT)) > 200
