@@ -186,13 +186,15 @@ class Plan:
 @lru_cache(maxsize=4096)
 def checker(tool: Tool) -> Checker:
     """The tool's input schema, closed to undeclared properties whatever the server enforces."""
-    return Checker(closed(tool.input_schema))
+    # From the definition's bytes: a value that the tool handed out may have been changed since.
+    return Checker(closed(tool.definition.value["inputSchema"]))
 
 
 @lru_cache(maxsize=4096)
 def result_checker(tool: Tool) -> Checker | None:
     """The tool's output schema, if it has one."""
-    return None if tool.output_schema is None else Checker(tool.output_schema)
+    schema = tool.definition.value.get("outputSchema")
+    return None if schema is None else Checker(schema)
 
 
 @frozen

@@ -4,9 +4,11 @@ import json
 from itertools import combinations
 
 import pytest
+from attrs import evolve
 from live_bench import (
     APPROVE,
     ASK,
+    CLICK,
     HOLD,
     LIFETIME,
     LOOK,
@@ -15,12 +17,9 @@ from live_bench import (
     OTHER_HOST,
     OTHER_VM,
     SERVERS,
-    UI,
-    LiveBench,
     a_bench,
     a_choice,
     a_group,
-    a_policy,
     a_server,
     a_tool,
     asking,
@@ -29,6 +28,7 @@ from live_bench import (
 from marks import promise
 
 from assisted_benchmark.contract.model import SERVER_SET, Contract
+from assisted_benchmark.kernel.canonical import Canonical
 from assisted_benchmark.kernel.clock import SECOND
 from assisted_benchmark.kernel.decision import Admitted, Refused
 from assisted_benchmark.kernel.digest import digest_of
@@ -59,7 +59,7 @@ AT_THE_CHOICE = {
     "arguments in a list": (choosing([APPROVE]), Reason.ARGUMENTS_NOT_OBJECT),
     "an empty name": (asking("", "click_target", APPROVE), Reason.MALFORMED_NAME),
     "a hidden character": (asking("synthetic-ui", "click\u200b_target", APPROVE), Reason.INVISIBLE_CHARACTER),
-    "a Cyrillic letter": (asking("synthetic-ui", "сlick_target", APPROVE), Reason.CONFUSABLE_NAME),
+    "a Cyrillic letter": (asking("synthetic-ui", "\u0441lick_target", APPROVE), Reason.CONFUSABLE_NAME),
     "another grant": (choosing(APPROVE, grant=UNKNOWN), Reason.UNKNOWN_GRANT),
     "another group": (choosing(APPROVE, group="verdict"), Reason.UNKNOWN_GROUP),
     "an unknown server": (asking("synthetic-ui2", "click_target", APPROVE), Reason.UNKNOWN_SERVER),
@@ -470,7 +470,7 @@ def test_the_checks_stand_in_the_documented_order():
     assert ranks == sorted(ranks)
 
 
-# One way to fail each check. Spoilers change the proposal's parts, the session or the bench; together they fail several.
+# One way to fail each check: in the proposal's parts, the session or the bench. Two together fail two checks.
 SPOILERS = {
     Reason.MALFORMED_NAME: lambda b, p, s: p.update(tool="click target"),
     Reason.UNKNOWN_GRANT: lambda b, p, s: s.update(grant=UNKNOWN),
@@ -546,8 +546,10 @@ def test_without_a_choice_group_a_server_set_and_a_legacy_contract_decide_the_sa
 
 @promise("L6")
 def test_a_servers_own_annotations_never_change_an_effect():
-    tool = json.loads(UI.tools[0].definition.data)
-    tool["annotations"] = {"readOnlyHint": True}
-    bench = LiveBench(a_policy(a_group())).seal()
+    definition = {**CLICK.definition.value, "annotations": {"readOnlyHint": True}}
+    hinting = evolve(CLICK, definition=Canonical.of(definition))
+    contract = Contract(schema=SERVER_SET, id="hinting", servers=(a_server("synthetic-ui", hinting),))
+    bench = a_bench(a_group(), contract=contract)
     assert bench.propose(choosing(APPROVE, effect="observe")).reason is Reason.EFFECT_MISMATCH
-    assert bench.calls == NOTHING
+    assert bench.calls == {"synthetic-ui": 0}
+    assert bench.propose(choosing(APPROVE, effect="act")).state is State.SUCCEEDED
