@@ -10,8 +10,9 @@ from pathlib import Path
 
 from assisted_benchmark.cli import exits
 from assisted_benchmark.cli.place import chosen, root_of
-from assisted_benchmark.kernel.errors import Problem
-from assisted_benchmark.kernel.reasons import REASONS, Severity
+from assisted_benchmark.kernel.errors import MisuseError, Problem
+from assisted_benchmark.kernel.reasons import REASONS, Reason, Severity
+from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.report.junit import junit
 from assisted_benchmark.report.progress import Progress
 from assisted_benchmark.report.record import record_bytes
@@ -32,6 +33,8 @@ def command(arguments: argparse.Namespace) -> int:
         print("  `assisted-benchmark list` shows the cases", file=sys.stderr)
         return exits.NOTHING_SELECTED
     directory: Path = arguments.resume or new_run_directory(root)
+    if arguments.resume and not (directory / "run.json").is_file():
+        raise MisuseError(Reason.MISUSE, f"`{shown(str(directory))}` holds no run to go on with; `run` makes one")
     plan = RunPlan(
         seed=arguments.seed,
         jobs=arguments.jobs or os.cpu_count() or 1,

@@ -1,6 +1,6 @@
 """The socket guard: with `--offline`, this process connects to loopback or the run fails.
 
-An audit hook sees every connect of the interpreter, whichever library makes it. It does not
+An audit hook sees every connect and look-up of the interpreter, whichever library makes it. It does not
 see inside server processes: run the suite in a network namespace of its own for that (CI does).
 """
 
@@ -14,7 +14,9 @@ from assisted_benchmark.kernel.errors import HarnessError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import shown
 
-_EVENTS = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg"})
+# Which argument of an event is the address or the host name.
+_ADDRESS_OF = {"socket.connect": 1, "socket.sendto": 1, "socket.sendmsg": 1, "socket.getaddrinfo": 0}
+_LOOK_UPS = frozenset({"socket.getaddrinfo"})
 
 
 class SocketGuard:
@@ -25,9 +27,11 @@ class SocketGuard:
         sys.addaudithook(self._hook)
 
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
-        if event not in _EVENTS:
+        if event not in _ADDRESS_OF:
             return
-        address = args[1]
+        address = args[_ADDRESS_OF[event]]
+        if event in _LOOK_UPS and address is not None:
+            address = (address if isinstance(address, str) else str(address, "ascii", "replace"),)
         if not allowed(address):
             self.blocked.append(shown(repr(address)))
             raise HarnessError(Reason.NETWORK_BLOCKED, f"a connection to {shown(repr(address))} was blocked: offline")
