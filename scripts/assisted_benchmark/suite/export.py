@@ -61,17 +61,16 @@ def verify_run(path: Path) -> tuple[Problem, ...]:
 
 def _problems(lines: list[bytes], chains: dict[str, Any], ledger_id: str, file: str) -> Iterator[Problem]:
     groups: dict[str, list[tuple[int, bytes]]] = {run: [] for run in chains}
-    order = iter(chains)
-    at = next(order, "")
+    places = {run: place for place, run in enumerate(chains)}
+    at = next(iter(chains), "")
     for number, line in enumerate(lines, 1):
         run = _run_of(line, at)
         if run not in groups:
             yield Problem(Reason.RUN_MISMATCH, "a receipt of a run that is not anchored", file, number, 1)
             continue
-        while run != at and not groups[run]:
-            at = next(order, run)
-        if run != at:
-            yield Problem(Reason.CHAIN_BROKEN, "a receipt stands among those of another case", file, number, 1)
+        if places[run] < places[at]:
+            yield Problem(Reason.CHAIN_BROKEN, "a receipt stands behind those of a later case", file, number, 1)
+        at = run
         groups[run].append((number, line))
     for run, numbered in groups.items():
         anchored = chains[run]
