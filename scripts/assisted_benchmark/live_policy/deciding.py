@@ -52,12 +52,7 @@ class Decider:
         return self.match(session, raw, now) or self.explain(session, raw, now)
 
     def match(self, session: Session, raw: bytes, now: Instant) -> Way | None:
-        """The fast path: what passes here passes every check; for all else the checks are asked one by one.
-
-        Why equal bytes are an equal call: `orjson` writes a JSON text that denotes the parsed
-        arguments, and the sealed bytes denote the sealed ones; one text denotes one value. A float
-        such as `1.0` is written with its point, as sealed integers never are, so it does not match.
-        """
+        """The fast path: what passes here passes every check; for all else the checks are asked one by one."""
         grant = self._find(session.grant)
         if (
             grant is None
@@ -69,17 +64,8 @@ class Decider:
             return None
         grant.seen(now)
         step = grant.step
-        candidate = step.by_proposal.get(raw)
-        if candidate is None:
-            try:
-                value = parse(raw)
-                call = (value["server"], value["tool"], orjson.dumps(value["arguments"], option=_SORTED))
-                candidate = step.by_call[call] if len(value) == 3 else None
-            except (InputError, KeyError, TypeError, orjson.JSONEncodeError):
-                return None
-            if candidate is None:
-                return None
-        return Way(grant, step, _permit(grant, candidate))
+        candidate = step.by_proposal.get(raw) or _called(step, raw)
+        return None if candidate is None else Way(grant, step, _permit(grant, candidate))
 
     def explain(self, session: Session, raw: bytes, now: Instant) -> Way | Refused:
         """The slow path: every check in order, and the first that fails."""
@@ -109,6 +95,21 @@ class Decider:
     @staticmethod
     def _nearest(reason: Reason, question: Question) -> str:
         return nearest(question.step, question.proposal).name if reason in _NEAR else ""
+
+
+def _called(step: PlannedStep, raw: bytes) -> Candidate | None:
+    """The candidate that these bytes propose, in whatever spelling, if they say no more than that.
+
+    Why equal bytes are an equal call: `orjson` writes a JSON text that denotes the parsed
+    arguments, and the sealed bytes denote the sealed ones; one text denotes one value. A float
+    such as `1.0` is written with its point, as sealed integers never are, so it does not match.
+    """
+    try:
+        value = parse(raw)
+        call = (value["server"], value["tool"], orjson.dumps(value["arguments"], option=_SORTED))
+        return step.by_call.get(call) if len(value) == 3 else None
+    except (InputError, KeyError, TypeError, orjson.JSONEncodeError):
+        return None
 
 
 def _permit(grant: OpenGrant, candidate: Candidate) -> Admitted:

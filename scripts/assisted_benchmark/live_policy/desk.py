@@ -119,8 +119,8 @@ class Desk:
         count = self.ledger.record(run, draft, refused=key)
         if count >= grant.plan.policy.max_refusals:
             spent = self.draft(EVENT, Reason.EXHAUSTED.value, grant.session, detail=f"{count} refusals")
-            if self.ledger.move(key, run, State.SEALED, State.EXHAUSTED, spent):
-                grant.settled(State.EXHAUSTED)
+            self.ledger.move(key, run, State.SEALED, State.EXHAUSTED, spent)
+            grant.refresh(self.ledger)
 
     def _refusal(self, session: Session, reason: Reason, detail: str, proposal: Proposal | None) -> Draft:
         now = self.clock.now()

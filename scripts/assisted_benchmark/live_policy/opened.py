@@ -95,14 +95,14 @@ class OpenGrant:
         Raises:
             LedgerError: the ledger cannot answer, or lacks a group of this grant.
         """
-        last = len(self.plan.steps) - 1
-        for position in range(last + 1):
-            row = ledger.row(group_key(self.session.grant, position))
+        states = []
+        for key in self.groups():
+            row = ledger.row(key)
             if row is None:
                 raise LedgerError(Reason.LEDGER_MALFORMED, "a group of an open grant is not in the ledger")
-            if row.state != State.SUCCEEDED or position == last:
-                self._stand(position, row.state)
-                return
+            states.append(row.state)
+        position = next((at for at, state in enumerate(states) if state != State.SUCCEEDED), len(states) - 1)
+        self._stand(position, states[position])
 
     def groups(self) -> tuple[bytes, ...]:
         """The names of all groups, in the steps' order."""

@@ -237,14 +237,15 @@ def compile_plan(policy: Policy, task: str) -> Plan:
         raise DocumentError(
             Problem(each.reason, f"{_at(each.where)}: {each.detail}", hint=each.hint) for each in faults
         )
-    steps = (_planned(policy.contract, index, step) for index, step in enumerate(put_in))
+    steps = []
+    for index, step in enumerate(put_in):
+        server, tool = _named(policy.contract, step)
+        if server is not None and tool is not None:  # or it was a fault above
+            steps.append(_planned(index, step, server, tool))
     return Plan(policy=policy, task=task, steps=tuple(steps))
 
 
-def _planned(contract: Contract, index: int, step: Step) -> PlannedStep:
-    server, tool = _named(contract, step)
-    if server is None or tool is None:
-        raise DocumentError([Problem(Reason.UNKNOWN_SERVER, f"step {index} names no tool of the contract")])
+def _planned(index: int, step: Step, server: Server, tool: Tool) -> PlannedStep:
     return PlannedStep(
         index=index,
         name=step.choose or _call_name(index),

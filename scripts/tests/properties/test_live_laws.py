@@ -31,9 +31,7 @@ SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 3), st.floats(-2, 2), st.sampled_from(["", "t-1", "hold"])
 )
 JSON = st.recursive(
-    SCALARS,
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
-    max_leaves=4,
+    SCALARS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(WORDS, inner, max_size=2), max_leaves=4
 )
 ARGUMENTS = st.one_of(
     st.just({}),
@@ -78,12 +76,8 @@ CLOCKS = st.sampled_from(
         lambda clock: clock.reboot("boot-2"),
     ]
 )
-EARLIER = st.lists(
-    st.sampled_from(
-        [asking("lba", "get_benchmark_series", {}), asking("lba", "get_status", {"verbose": True}), choosing(HOLD)]
-    ),
-    max_size=3,
-)
+LOOKING, ASKING = asking("lba", "get_benchmark_series", {}), asking("lba", "get_status", {"verbose": True})
+EARLIER = st.lists(st.sampled_from([LOOKING, ASKING, choosing(HOLD)]), max_size=3)
 
 
 @promise("K7", "L11")
