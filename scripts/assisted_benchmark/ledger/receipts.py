@@ -35,8 +35,6 @@ SCHEMA: Final = "assisted-benchmark/receipt@1"
 DECISION: Final = "decision"
 OUTCOME: Final = "outcome"
 
-_KIND: Final = "receipt@1"
-_FRAME: Final = framed(_KIND)
 # A line's keys in RFC 8785 order. Every value but `seq` is a string: nanoseconds exceed 2^53.
 _KEYS: Final = (
     "arguments",
@@ -75,8 +73,13 @@ def first_prev(ledger_id: str, run: str) -> Digest:
 
 
 def line_digest(line: bytes) -> Digest:
-    """A receipt's digest: `digest_of("receipt@1", line)`, with the frame laid out once."""
-    return Digest("sha256:" + sha256(_FRAME + len(line).to_bytes(8, "big") + line).hexdigest())
+    """A receipt's digest: `digest_of("receipt@1", line)`, with the frame laid out once a size."""
+    return Digest("sha256:" + sha256(_frame(len(line)) + line).hexdigest())
+
+
+@lru_cache(maxsize=4096)
+def _frame(size: int) -> bytes:
+    return framed("receipt@1") + size.to_bytes(8, "big")
 
 
 def write_line(
@@ -246,7 +249,7 @@ class _Walk:
         self._edges = frozenset((str(before), str(after)) for before, after in table.edges)
         self._states: dict[str, str] = {}
         self._seq = 0
-        self._prev: str = first_prev(ledger_id, run)
+        self._prev = first_prev(ledger_id, run)
 
     def find(self, reason: Reason, line: int, seq: int, detail: str) -> None:
         self.findings.append(Finding(reason, line, seq, detail))
@@ -272,7 +275,7 @@ class _Walk:
                     self.find(Reason.RECEIPT_INCONSISTENT, number, seq, fault)
                 if value["before"]:
                     states[value["group"]] = value["state"]
-            prev = "sha256:" + sha256(_FRAME + len(line).to_bytes(8, "big") + line).hexdigest()
+            prev = line_digest(line)
         self._seq, self._prev = seq, prev
 
     def end(self, head: Head, lines: int, torn: bool) -> None:

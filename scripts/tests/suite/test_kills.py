@@ -1,5 +1,6 @@
 """The kill harness: crash points one by one, random kills, and the wrong designs that both must catch."""
 
+import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -163,6 +164,19 @@ def test_a_ledger_with_a_double_or_a_missed_control_fails_the_command(monkeypatc
     monkeypatch.setattr(kills, "kill", lambda *_: unsound)
     assert kills.main([]) == 1
     assert len(capsys.readouterr().out.splitlines()) == 3 * (1 + len(CONTROLS)) + 1
+
+
+@pytest.mark.parametrize("design", [Ledgered, *CONTROLS.values()], ids=["ledger", *CONTROLS])
+def test_undisturbed_every_design_sends_each_group_once(tmp_path, design):
+    started, ready = os.pipe()
+    kills._recover(design, tmp_path, 1)
+    kills._race(design, tmp_path, 1, ready)
+    kills._race(design, tmp_path, 1, ready)
+    assert os.read(started, 3) == b".."
+    os.close(started)
+    os.close(ready)
+    tally = kills._count(design, tmp_path, 1, 0)
+    assert (tally.sends, tally.groups, tally.doubles, tally.unresolved, tally.unsound) == (200, 200, 0, 0, 0)
 
 
 def test_a_dispatcher_that_fails_by_itself_is_no_kill():
