@@ -34,6 +34,8 @@ CANDIDATES_SUFFIX: Final = ".candidates.yaml"
 CONTRACT_SUFFIX: Final = ".contract.yaml"
 POLICY_SUFFIX: Final = ".policy.yaml"
 
+# Scenarios that need more than this package: servers from elsewhere. They are read when they are asked for.
+BY_REQUEST: Final = "real"
 NOT_PINNED: Final = Digest("sha256:" + "0" * 64)
 
 T = TypeVar("T")
@@ -172,8 +174,9 @@ def _files(folder: Path, *suffixes: str) -> list[Path]:
 
 
 def _scenario_files(root: Path, paths: Sequence[Path]) -> list[Path]:
+    folders = [each for each in sorted((root / "fixtures").glob("*/")) if each.name != BY_REQUEST]
     found: dict[Path, None] = {}
-    for path in paths or (root / "fixtures",):
+    for path in paths or folders:
         for each in _files(path, SCENARIO_SUFFIX, CANDIDATES_SUFFIX) if path.is_dir() else (path,):
             found.setdefault(each.absolute())
     return list(found)

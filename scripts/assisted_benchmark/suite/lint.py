@@ -12,7 +12,7 @@ from assisted_benchmark.suite.catalogue import Catalogue, Gathered
 
 def lint(root: Path, paths: Sequence[Path] = ()) -> list[Problem]:
     """Everything that is wrong, in file order: contracts, policies, pins, and the scenarios in `paths` (else all)."""
-    gathered = Gathered(root, paths)
+    gathered = Gathered(root, paths or [root / "fixtures"])
     problems = [*gathered.problems, *gathered.catalogue.pin_problems(sorted(gathered.catalogue.policies))]
     return sorted(problems, key=lambda each: (each.file, each.line, each.column))
 
