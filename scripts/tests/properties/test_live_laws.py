@@ -27,9 +27,8 @@ from assisted_benchmark.live_policy.deciding import Way
 from assisted_benchmark.live_policy.dispatch import Outcome
 from assisted_benchmark.live_policy.states import State
 
-SCALARS = st.one_of(
-    st.none(), st.booleans(), st.integers(-3, 3), st.floats(-2, 2), st.sampled_from(["", "t-1", "hold"])
-)
+WORDS = st.sampled_from(["", "t-1", "hold"])
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.floats(-2, 2), WORDS)
 JSON = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(WORDS, inner, max_size=2), max_leaves=4
 )
