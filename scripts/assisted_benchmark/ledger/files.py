@@ -23,17 +23,16 @@ _ANCHOR: Final = b"assisted-benchmark/ledger-anchor@1 "
 _MARK: Final = Struct(">QQQ71s")
 
 
-def create_private(path: Path) -> int:
-    """A new owner-only file, open for writing.
+def require_absent(path: Path) -> None:
+    """MisuseError(misuse) if something is there already, be it a dangling link."""
+    if os.path.lexists(path):
+        raise MisuseError(Reason.MISUSE, f"{path} exists already; open it, or name another path")
 
-    Raises:
-        MisuseError: something is there already (misuse).
-        LedgerError: it cannot be made (store_unavailable).
-    """
+
+def create_private(path: Path) -> int:
+    """A new owner-only file, open for writing; LedgerError(store_unavailable) if it cannot be made."""
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except FileExistsError:
-        raise MisuseError(Reason.MISUSE, f"{path} exists already; open it, or name another path") from None
     except OSError as error:
         raise LedgerError(Reason.STORE_UNAVAILABLE, f"{path} cannot be created: {error.strerror}") from error
 

@@ -24,7 +24,7 @@ from assisted_benchmark.kernel.errors import IntegrityError, LedgerError
 from assisted_benchmark.kernel.keys import KeyRing
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger import rows
-from assisted_benchmark.ledger.files import Anchor, Mark
+from assisted_benchmark.ledger.files import Anchor, Mark, require_absent
 from assisted_benchmark.ledger.protocol import Claimed, Draft, Head, Lost, Row
 from assisted_benchmark.ledger.receipts import crash_draft, first_prev, line_digest, write_line
 from assisted_benchmark.ledger.rows import GroupRow, HeadRow, Macs
@@ -74,8 +74,10 @@ class SqliteLedger:
             LedgerError: the files cannot be made (store_unavailable), or ledger_unsafe_version.
         """
         states = _states_digest(table)
-        Anchor.create(anchor, ledger_id, Mark(0, 0, 0, b""))
+        for each in (path, anchor):
+            require_absent(each)
         create_database(path, (ledger_id, states, Macs(keys).meta(ledger_id, states)))
+        Anchor.create(anchor, ledger_id, Mark(0, 0, 0, b""))
         return cls(path, table=table, keys=keys, anchor=anchor, durability=durability)
 
     @classmethod

@@ -141,7 +141,11 @@ class Store:
             self._queue.enter()
             try:
                 self._cursor.execute("BEGIN IMMEDIATE")
+                self._mark = None
+                self._begun = self._data_version()
+                self.others_wrote = self._begun != self._version
             except BaseException:
+                self._undo()
                 self._queue.leave()
                 raise
         except BaseException as error:
@@ -149,14 +153,12 @@ class Store:
             if isinstance(error, apsw.Error | OSError):
                 raise _translated(error) from error
             raise
-        self._mark = None
-        self._begun = self._data_version()
-        self.others_wrote = self._begun != self._version
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End the turn: all of it, or none."""
+        sound = False
         try:
             if error is None and self._mark is not None:
                 self._cursor.execute("COMMIT")
@@ -165,10 +167,12 @@ class Store:
             else:
                 self._cursor.execute("ROLLBACK")
                 self._version = self._begun
+            sound = error is None
         except (apsw.Error, OSError) as fault:
-            error = fault
+            raise _translated(fault) from fault
         finally:
-            if error is not None:
+            # Also when an interrupt came in between: the next turn must find neither a transaction nor a lock.
+            if not sound:
                 self._undo()
             self._queue.leave()
             self._lock.release()
@@ -199,8 +203,7 @@ def create_database(path: Path, meta: tuple[Any, ...]) -> None:
     """A new owner-only file with a ledger's tables and its `meta` row, on disk when this returns.
 
     Raises:
-        MisuseError: something is there already (misuse).
-        LedgerError: store_unavailable or ledger_unsafe_version.
+        LedgerError: store_unavailable (also: something is there already) or ledger_unsafe_version.
     """
     require_safe_version(apsw.sqlite_lib_version())
     os.close(create_private(path))

@@ -82,6 +82,31 @@ def test_a_ledger_without_its_anchor_is_missing(tmp_path):
     assert refusal(lambda: reopen(tmp_path)) == MISSING
 
 
+def test_a_refused_create_leaves_nothing_behind(tmp_path):
+    (tmp_path / "anchor").touch()
+    assert refusal(lambda: create(tmp_path)) == (MisuseError, Reason.MISUSE)
+    assert [path.name for path in tmp_path.iterdir()] == ["anchor"]
+
+
+@promise("K12a")
+@pytest.mark.parametrize("statement", ["BEGIN", "UPDATE groups", "COMMIT"])
+@pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
+def test_an_interrupt_at_any_statement_leaves_no_lock_and_no_permit(tmp_path, statement, done):
+    ledger = create(tmp_path)
+    ledger.open_run("run-1", RECORD, [A, B])
+    cursor = ledger._store._cursor
+    ledger._store._cursor = _Failing(cursor, statement, KeyboardInterrupt(), done)
+    with pytest.raises(KeyboardInterrupt):
+        ledger.claim(a_permit(A), "run-1", a_draft())
+    ledger._store._cursor = cursor
+    committed = statement == "COMMIT" and done
+    assert ledger.row(A) == (Row("dispatching", APPROVE) if committed else Row("sealed"))
+    a_claim(ledger, "run-1", B)
+    assert ledger.head("run-1").length == 1 + committed
+    assert verified(ledger, "run-1").findings == ()
+    ledger.close()
+
+
 def test_a_ledger_that_cannot_be_made_says_so(tmp_path):
     assert refusal(lambda: create(tmp_path / "nowhere")) == UNAVAILABLE
 
@@ -477,7 +502,7 @@ def test_a_read_only_file_refuses_the_claim(tmp_path):
 class _Failing:
     """A cursor that fails at one statement, before or after it was done."""
 
-    def __init__(self, cursor: apsw.Cursor, statement: str, error: apsw.Error, done: bool) -> None:
+    def __init__(self, cursor: apsw.Cursor, statement: str, error: BaseException, done: bool) -> None:
         self._cursor, self._statement, self._error, self._done = cursor, statement, error, done
 
     def execute(self, sql: str, values: tuple[object, ...] = ()) -> apsw.Cursor:
