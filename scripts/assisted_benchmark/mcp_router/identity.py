@@ -38,6 +38,9 @@ _MACHINE_IDS: Final = ("/etc/machine-id", "/var/lib/dbus/machine-id")
 _BOOT_ID: Final = "/proc/sys/kernel/random/boot_id"
 _NAME: Final = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _EXTRA: Final = re.compile(r"\bextra\s*==")
+_SITE: Final = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+_STDLIB: Final = sysconfig.get_path("stdlib")
+_CUSTOM: Final = ("sitecustomize.py", "usercustomize.py")
 
 
 class FileKey(NamedTuple):
@@ -159,20 +162,17 @@ def unchanged(artifact: Artifact) -> bool:
 
 def startup_files() -> tuple[str, ...]:
     """What this interpreter reads or runs by itself before a program's first line, as far as it exists."""
-    paths = sysconfig.get_paths()
-    folders = sorted({paths["purelib"], paths["platlib"], paths["stdlib"]})
     found = [os.path.join(sys.prefix, "pyvenv.cfg")]
-    for folder in folders:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(".pth") or "customize.py" in name)
-        found += [os.path.join(folder, name) for name in names]
+    for folder in sorted(_SITE):
+        found += (os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".pth"))
+    found += (os.path.join(folder, name) for folder in sorted({*_SITE, _STDLIB}) for name in _CUSTOM)
     return tuple(path for path in found if os.path.isfile(path))
 
 
 def package_folder() -> str:
     """The folder to import our own package from, or nothing where the interpreter finds it by itself."""
     folder = str(PACKAGE.parent)
-    paths = sysconfig.get_paths()
-    return "" if folder in {paths["purelib"], paths["platlib"]} else folder
+    return "" if folder in _SITE else folder
 
 
 def normal_name(name: str) -> str:

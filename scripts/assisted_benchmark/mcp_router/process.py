@@ -37,6 +37,7 @@ CONTROL_FD: Final = "ASSISTED_BENCHMARK_CONTROL_FD"
 GRACE_NS: Final = SECOND
 
 _START_SECONDS: Final = 10.0
+_END_SECONDS: Final = 10.0
 
 
 @frozen
@@ -54,7 +55,11 @@ class Ending:
 
 
 class Launcher:
-    """Starts servers through one warden, and remembers hashes. Thread-safe; one a harness process is enough."""
+    """Starts servers through one warden, and remembers hashes.
+
+    Thread-safe; one a harness process is enough. A process that forks makes its own after the fork: a copy of this
+    one's line would hide the end of the harness from the warden.
+    """
 
     def __init__(self) -> None:
         self._artifacts = Artifacts()
@@ -62,6 +67,7 @@ class Launcher:
         self._lock = threading.Lock()
         self._warden: subprocess.Popen[bytes] | None = None
         self._line: socket.socket | None = None
+        self._top: str | None = None
 
     def __enter__(self) -> Launcher:
         return self
@@ -88,7 +94,10 @@ class Launcher:
             ServerError: artifact_drift if a file is no longer the one that was hashed, launch_failed if the
                 operating system does not run it.
         """
-        room = Path(tempfile.mkdtemp(prefix="ab-server-"))
+        with self._lock:
+            if self._top is None:
+                self._top = tempfile.mkdtemp(prefix="assisted-benchmark-")
+            room = Path(tempfile.mkdtemp(dir=self._top))
         with contextlib.ExitStack() as undo, contextlib.ExitStack() as theirs:
             undo.callback(shutil.rmtree, room, ignore_errors=True)
             with self._lock:
@@ -135,8 +144,17 @@ class Launcher:
                 self._line.close()
                 self._line = None
             if self._warden is not None:
-                self._warden.wait()
+                try:
+                    self._warden.wait(_END_SECONDS)
+                except subprocess.TimeoutExpired:
+                    # A server may have stopped it. Killed, it wakes its keepers, which end all.
+                    self._warden.kill()
+                    self._warden.wait()
                 self._warden = None
+            if self._top is not None:
+                # The warden has done so, unless it was killed.
+                shutil.rmtree(self._top, ignore_errors=True)
+                self._top = None
 
     def _open(self, expected: Artifact) -> int:
         fd, found = self._artifacts.open(expected.path)
@@ -183,7 +201,7 @@ class Launcher:
         self._line, child = socket.socketpair()
         with child:
             self._warden = subprocess.Popen(
-                [sys.executable, "-I", "-S", warden.__file__, str(child.fileno())],
+                [sys.executable, "-I", "-S", warden.__file__, str(child.fileno()), str(self._top)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 env={},

@@ -1,8 +1,8 @@
 """The warden: a small process that starts servers, and outlives the harness just long enough to end them.
 
-Run by its path (`python -I -S warden.py FD`), on the standard library alone, with one thread. FD is a
-stream socket to the harness. Each start request is a header and the descriptors of one server; the
-warden forks a keeper for it, and the keeper starts the server:
+Run by its path (`python -I -S warden.py FD FOLDER`), on the standard library alone, with one thread. FD is a
+stream socket to the harness, FOLDER holds the servers' private folders. Each start request is a header and the
+descriptors of one server; the warden forks a keeper for it, and the keeper starts the server:
 
     harness -- warden -- keeper -- server (its own session and process group) -- whatever it starts
 
@@ -31,6 +31,7 @@ import fcntl
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import struct
@@ -49,8 +50,8 @@ _CONTROL_FD: Final = 3
 _libc: Final = ctypes.CDLL(None, use_errno=True)
 
 
-def main(fd: int) -> None:
-    """Take requests until the harness is gone, then see that nothing is left."""
+def main(fd: int, folder: str) -> None:
+    """Take requests until the harness is gone, then see that nothing is left, in `folder` neither."""
     harness = socket.socket(fileno=fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _CONTROL_FD + 1))
     os.close(fd)
     # Takes the lowest number, the control channel's, so that nothing a keeper needs ever has it.
@@ -84,6 +85,7 @@ def main(fd: int) -> None:
         select.select([wake], [], [], 0.05)
         _reap_keepers(keepers)
     _sweep()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _begin(death_signal: signal.Signals | None) -> int:
@@ -130,6 +132,7 @@ class _Keeper:
         self._fds = fds
         self._line = socket.socket(fileno=fds[4])
         self._server = 0
+        self._handle: object = None
         self._over = False
 
     def run(self) -> NoReturn:
@@ -173,6 +176,7 @@ class _Keeper:
         for fd in (*self._fds[:4], *self._fds[5:], _CONTROL_FD):
             os.close(fd)
         self._server = server.pid
+        self._handle = server  # for as long as we live: its finalizer would reap the server behind our back
         self._say({"pid": server.pid})
         return True
 
@@ -280,4 +284,4 @@ def _reap_keepers(keepers: set[int]) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), sys.argv[2])

@@ -1,6 +1,7 @@
 """What stands on this machine: files by what they hold, the host by its id."""
 
 import os
+import sys
 
 import pytest
 from marks import promise
@@ -9,7 +10,7 @@ from assisted_benchmark.kernel.digest import digest_of
 from assisted_benchmark.kernel.errors import InputError, ServerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.mcp_router import identity
-from assisted_benchmark.mcp_router.identity import Artifacts, host_identity, sha256_of, unchanged
+from assisted_benchmark.mcp_router.identity import Artifacts, host_identity, sha256_of, startup_files, unchanged
 
 
 @pytest.fixture
@@ -89,6 +90,16 @@ def test_a_host_is_named_by_a_digest_of_its_machine_id_under_its_own_domain(tmp_
     path.write_text("0123456789abcdef\n")
     monkeypatch.setattr(identity, "_MACHINE_IDS", (str(tmp_path / "missing"), str(path)))
     assert host_identity() == digest_of("projectbuddy/host-identity@1", b"0123456789abcdef")
+
+
+def test_the_interpreters_own_startup_files_are_found():
+    found = startup_files()
+    assert os.path.join(sys.prefix, "pyvenv.cfg") in found
+    assert all(os.path.isfile(path) for path in found)
+
+
+def test_only_a_mac_is_named_by_its_hardware():
+    assert bool(identity._hardware_id()) is (sys.platform == "darwin")
 
 
 @promise("L25")

@@ -5,6 +5,7 @@ import hashlib
 import os
 import shutil
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ def test_placeholders_stand_for_the_interpreter_the_contracts_folder_and_our_pac
 
 
 def test_our_package_needs_no_path_where_the_interpreter_finds_it_by_itself(monkeypatch):
-    monkeypatch.setattr(identity, "PACKAGE", Path(identity.sysconfig.get_paths()["purelib"]) / "assisted_benchmark")
+    monkeypatch.setattr(identity, "PACKAGE", Path(sysconfig.get_path("purelib")) / "assisted_benchmark")
     assert resolved(open_python(env=(("PYTHONPATH", "{package}"),))).env == (("PYTHONPATH", ""),)
 
 

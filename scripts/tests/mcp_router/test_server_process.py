@@ -198,7 +198,9 @@ def test_a_process_that_left_the_servers_group_is_found_and_ended(launcher, tmp_
 def test_a_server_that_ended_by_itself_leaves_its_status(launcher, tmp_path):
     router = observed(a_router(launcher, tmp_path))
     told(router, "die")
-    assert router.close() == {"hand": (Ending("exit", 3),)}
+    [ending] = router.close()["hand"]
+    assert (ending.status, ending.strays, ending.left) == (3, 0, ())
+    assert ending.by in {"exit", "stdin"}  # whether its end was heard of before it was asked for
 
 
 @promise("W10a")
@@ -208,6 +210,18 @@ def test_a_server_that_kills_its_keeper_ends_with_it_and_so_do_its_strays(launch
     told(router, "kill-keeper", seconds=0.2)
     assert [ending.left for ending in router.close()["hand"]] == [()]
     assert life.over()
+
+
+def test_a_closed_launcher_leaves_no_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with Launcher() as launcher:
+        started = launcher.start(launcher.resolve(Launch(argv=(CAT,)), tmp_path))
+        assert len(list(tmp_path.iterdir())) == 1
+        for fd in (started.stdin, started.stdout, started.stderr):
+            os.close(fd)
+        started._line.close()
+    assert list(tmp_path.iterdir()) == []
+    launcher.close()
 
 
 @promise("W10a")
@@ -237,10 +251,23 @@ def test_a_warden_that_was_killed_takes_its_servers_with_it_and_another_takes_it
     again.close()
 
 
+@promise("W10a")
+def test_a_warden_that_stands_still_is_ended_as_well(tmp_path, monkeypatch):
+    monkeypatch.setattr(process, "_END_SECONDS", 0.1)
+    life = Life(tmp_path)
+    with Launcher() as launcher:
+        router = observed(a_router(launcher, tmp_path))
+        os.kill(launcher._warden.pid, signal.SIGSTOP)
+    router.close()
+    assert life.over()
+
+
 def test_a_warden_that_cannot_be_reached_is_a_failed_launch(launcher, tmp_path):
     resolved = launcher.resolve(Launch(argv=(CAT,)), tmp_path)
     started = launcher.start(resolved)
     os.close(started.stdin)
+    assert started._ended_within(20.0)
+    assert started.ended
     launcher._line.close()
     with pytest.raises(ServerError) as caught:
         launcher.start(resolved)
