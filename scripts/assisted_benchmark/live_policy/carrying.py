@@ -63,14 +63,14 @@ class Carrier:
 
     def _observe(self, way: Way) -> Refused | None:
         self._on_moment(Moment.OBSERVE)
-        grant, step = way.grant, way.step
+        step = way.step
         server = step.server
         fresh = step.choice or server.recheck is Recheck.ALWAYS
         seen = self._dispatcher.observe(
             server.id, fresh=fresh, deadline=Deadline.after(self._clock, self._reply_within_ns)
         )
         if isinstance(seen, Unavailable):
-            return self._desk.refuse(grant.session, grant, seen.reason, seen.detail)
+            return self._refuse(way, seen.reason, seen.detail)
         drift = list(seen.drift)
         if seen.launch != self._trust.launches[server.id]:
             drift.append("the launch is not the one that was sealed")
@@ -78,7 +78,7 @@ class Carrier:
             drift.append("the tool list is not the pinned one")
         if not drift:
             return None
-        return self._desk.refuse(grant.session, grant, Reason.CONTRACT_DRIFT, f"`{server.id}`: {'; '.join(drift)}")
+        return self._refuse(way, Reason.CONTRACT_DRIFT, f"`{server.id}`: {'; '.join(drift)}")
 
     def claim(self, way: Way) -> Claimed | Refused:
         self._on_moment(Moment.CLAIM)
@@ -104,12 +104,17 @@ class Carrier:
                 return claimed
             grant.refresh(self._ledger)
         except LedgerError as error:
-            return self._desk.refuse(session, grant, Reason.STORE_UNAVAILABLE, error.detail)
+            return self._refuse(way, Reason.STORE_UNAVAILABLE, error.detail)
         return self._lost(way, claimed)
 
     def _lost(self, way: Way, lost: Lost) -> Refused:
         reason = _LOST.get(State(lost.state), Reason.LOST_RACE)
-        return self._desk.refuse(way.grant.session, way.grant, reason, f"`{way.step.name}` became `{lost.state}`")
+        return self._refuse(way, reason, f"`{way.step.name}` became `{lost.state}`")
+
+    def _refuse(self, way: Way, reason: Reason, detail: str) -> Refused:
+        permit = way.permit
+        call = (permit.server, permit.tool, permit.arguments)
+        return self._desk.refuse(way.grant.session, way.grant, reason, detail, call=call)
 
     def _dispatch(self, way: Way, claimed: Claimed) -> Outcome:
         grant = way.grant

@@ -83,7 +83,7 @@ class Decider:
             if detail := check.test(question):
                 near = self._nearest(check.reason, question)
                 return self._desk.refuse(
-                    session, own, check.reason, detail, checked=tuple(checked), proposal=proposal, nearest=near
+                    session, own, check.reason, detail, checked=tuple(checked), call=proposal.call, nearest=near
                 )
             checked.append(check.reason.value)
         grant = question.grant

@@ -14,7 +14,6 @@ from assisted_benchmark.kernel.reasons import LIVE_ORDER, Reason
 from assisted_benchmark.ledger.protocol import Draft, Ledger
 from assisted_benchmark.live_policy.grant import Session
 from assisted_benchmark.live_policy.opened import OpenGrant
-from assisted_benchmark.live_policy.proposal import Proposal
 from assisted_benchmark.live_policy.states import State
 
 DECISION: Final = "decision"
@@ -93,16 +92,16 @@ class Desk:
         detail: str,
         *,
         checked: tuple[str, ...] = (),
-        proposal: Proposal | None = None,
+        call: tuple[str, str, bytes] | None = None,
         nearest: str = "",
     ) -> Refused:
-        """Write down a refusal and give it back.
+        """Write down a refusal and give it back. `call` is (server, tool, arguments), where there is one.
 
         Refusals by the grant's own session count against its open group, which is exhausted when
         the policy's bound is reached. Nobody else's count.
         """
         own = grant is not None and session == grant.session and grant.status == State.SEALED
-        draft = self._refusal(session, reason, detail, proposal)
+        draft = self._refusal(session, reason, detail, call)
         try:
             if grant is None or not own:
                 self.ledger.record(self._chain(session.run), draft)
@@ -122,19 +121,17 @@ class Desk:
             self.ledger.move(key, run, State.SEALED, State.EXHAUSTED, spent)
             grant.refresh(self.ledger)
 
-    def _refusal(self, session: Session, reason: Reason, detail: str, proposal: Proposal | None) -> Draft:
-        now = self.clock.now()
-        if proposal is None:
-            return Draft(DECISION, self.receipt_id(), now, reason.value, session.grant, detail=detail)
+    def _refusal(self, session: Session, reason: Reason, detail: str, call: tuple[str, str, bytes] | None) -> Draft:
+        server, tool, arguments = ("", "", "") if call is None else (call[0], call[1], self.keyed(call[2]))
         return Draft(
             DECISION,
             self.receipt_id(),
-            now,
+            self.clock.now(),
             reason.value,
             session.grant,
-            server=proposal.server,
-            tool=proposal.tool,
-            arguments=self.keyed(proposal.data),
+            server=server,
+            tool=tool,
+            arguments=arguments,
             detail=detail,
         )
 

@@ -113,7 +113,7 @@ class Ending:
         session = grant.session
         if not self._operator_key.verify(mac, finding.group.encode(), finding.state.encode(), finding.evidence):
             return self._desk.refuse(session, None, Reason.SEAL_INVALID, "the reconciliation is not the operator's")
-        if finding.group not in self._unresolved(grant):
+        if finding.group not in self._groups_in(grant, State.UNRESOLVED):
             return self._desk.refuse(session, None, Reason.GROUP_TERMINAL, "the group is not unresolved")
         evidence = digest_of("evidence@1", finding.evidence)
         detail = f"found `{finding.state.value}`, evidence {evidence}"
@@ -121,11 +121,10 @@ class Ending:
         self._ledger.record(session.run, draft._replace(group=finding.group))
         return draft.id
 
-    def _unresolved(self, grant: OpenGrant) -> frozenset[str]:
-        """The groups, in hex, of which nobody knows what came of them."""
-        open_ends = (State.UNRESOLVED, State.DISPATCHING)
+    def _groups_in(self, grant: OpenGrant, *states: State) -> frozenset[str]:
+        """The grant's groups, in hex, that are in one of these states."""
         rows = ((key, self._ledger.row(key)) for key in grant.groups())
-        return frozenset(key.hex() for key, row in rows if row is not None and row.state in open_ends)
+        return frozenset(key.hex() for key, row in rows if row is not None and row.state in states)
 
     def _reconciled(self, grant: OpenGrant) -> frozenset[str]:
         receipts = (Canonical(line).value for line in self._ledger.receipts(grant.session.run))
@@ -154,7 +153,7 @@ class Ending:
         for reason, same in pairs:
             if not same:
                 return self._desk.refuse(session, None, reason, "a teardown under another binding")
-        pending = self._unresolved(grant) - self._reconciled(grant)
+        pending = self._groups_in(grant, State.UNRESOLVED, State.DISPATCHING) - self._reconciled(grant)
         if pending:
             detail = "a call is in flight or unresolved: reconcile it first"
             return self._desk.refuse(session, None, Reason.OUTCOME_UNKNOWN, detail)

@@ -237,11 +237,8 @@ def compile_plan(policy: Policy, task: str) -> Plan:
         raise DocumentError(
             Problem(each.reason, f"{_at(each.where)}: {each.detail}", hint=each.hint) for each in faults
         )
-    steps = []
-    for index, step in enumerate(put_in):
-        server, tool = _named(policy.contract, step)
-        if server is not None and tool is not None:  # or it was a fault above
-            steps.append(_planned(index, step, server, tool))
+    named = [(step, *_named(policy.contract, step)) for step in put_in]
+    steps = (_planned(at, step, server, tool) for at, (step, server, tool) in enumerate(named) if server and tool)
     return Plan(policy=policy, task=task, steps=tuple(steps))
 
 

@@ -368,7 +368,9 @@ def test_a_server_that_is_not_as_pinned_right_before_the_dispatch_gets_no_call()
     ):
         bench.world.live["synthetic-ui"] = live
         assert bench.propose(choosing(APPROVE)).reason is Reason.CONTRACT_DRIFT
-    assert bench.receipts()[-1]["detail"] == "`synthetic-ui`: the tool `click_target` is gone"
+    receipt = bench.receipts()[-1]
+    assert receipt["detail"] == "`synthetic-ui`: the tool `click_target` is gone"
+    assert (receipt["server"], receipt["tool"]) == ("synthetic-ui", "click_target")
     bench.world.live["synthetic-ui"] = Unavailable(Reason.SERVER_UNAVAILABLE, "it is gone")
     assert bench.propose(choosing(APPROVE)).reason is Reason.SERVER_UNAVAILABLE
     assert bench.calls == NOTHING

@@ -471,7 +471,17 @@ def test_a_teardown_while_the_call_is_in_flight_is_blocked():
     bench.at(Moment.WRITE, lambda: seen.append(bench.broker.teardown(bench.session)))
     assert bench.propose(choosing(APPROVE)).state is State.SUCCEEDED
     assert [each.reason for each in seen] == [Reason.OUTCOME_UNKNOWN]
-    assert bench.machine.torn_down == []
+
+
+@promise("L23")
+def test_a_call_that_is_still_in_flight_is_not_reconciled():
+    bench = a_choice()
+    finding = Finding(bench.session.grant[7:], State.SUCCEEDED, b"{}")
+    seen = []
+    mac = finding.signed(OPERATOR)
+    bench.at(Moment.WRITE, lambda: seen.append(bench.broker.reconcile(bench.session.grant, finding, mac)))
+    assert bench.propose(choosing(APPROVE)).state is State.SUCCEEDED
+    assert [each.reason for each in seen] == [Reason.GROUP_TERMINAL]
 
 
 @promise("L23")
