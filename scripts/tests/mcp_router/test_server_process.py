@@ -13,6 +13,7 @@ from marks import promise
 from router_bench import CLOCK, HAND, Life, a_contract, a_launch, a_router, a_script, answer, noted, soon, told
 
 from assisted_benchmark.contract.model import Launch
+from assisted_benchmark.kernel.clock import SECOND
 from assisted_benchmark.kernel.errors import ServerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.mcp_router import process
@@ -201,6 +202,15 @@ def test_a_server_that_ended_by_itself_leaves_its_status(launcher, tmp_path):
     [ending] = router.close()["hand"]
     assert (ending.status, ending.strays, ending.left) == (3, 0, ())
     assert ending.by in {"exit", "stdin"}  # whether its end was heard of before it was asked for
+
+
+def test_a_server_that_ends_at_once_is_heard_to_end(launcher, tmp_path):
+    resolved = launcher.resolve(Launch(argv=(CAT,)), tmp_path)
+    for _ in range(5):
+        started = launcher.start(resolved)
+        for fd in (started.stdin, started.stdout, started.stderr):
+            os.close(fd)
+        assert started.stop(lambda _: True, soon(), SECOND * 10) in (Ending("exit", 0), Ending("stdin", 0))
 
 
 @promise("W10a")
