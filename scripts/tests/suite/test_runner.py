@@ -1,5 +1,8 @@
 """Runs of many cases: selected, in parallel, cut short, taken up again."""
 
+import multiprocessing
+import signal
+
 import orjson
 import pytest
 from marks import promise
@@ -20,6 +23,7 @@ from assisted_benchmark.suite.runner import (
     select,
     verify_run,
 )
+from assisted_benchmark.suite.speed import cases_a_second, repeat_cases
 
 FAILING = "agent: {plan: approve}\nexpect: {oracle: held}\ncases: {a: {}, b: {}, c: {}}\n"
 
@@ -227,3 +231,37 @@ def test_a_run_directory_tells_what_is_run_and_how_long_it_took(cases, tmp_path)
 
 def test_the_shipped_fixtures_are_found():
     assert len(discover(ROOT)) > 200
+
+
+def test_a_worker_takes_a_number_of_its_own_and_stops_when_it_is_told_to(cases, tmp_path):
+    context = multiprocessing.get_context("spawn")
+    part, stop = context.Value("i", 4), context.Event()
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        engine._start(cases, RunPlan(durability="memory", directory=tmp_path), part, stop)
+        assert [(index, result.id) for index, result in engine._run_chunk([1, 0])] == [(1, cases[1].id), (0, cases[0].id)]
+        stop.set()
+        assert engine._run_chunk([2]) == []
+    finally:
+        engine._here.pop("worker").close()
+        signal.signal(signal.SIGINT, handler)
+    assert part.value == 5
+    assert (tmp_path / "journal-4.jsonl").read_bytes().count(b"\n") == 2
+
+
+def test_a_repetition_that_could_not_run_is_told_as_such(cases, monkeypatch):
+    monkeypatch.setattr(bench, "models_of", lambda *args: {}["nothing"])
+    (case,) = run(cases[:1], RunPlan(repeat=2, expect_identical=True)).cases
+    assert (case.verdict, case.misses) == (Verdict.COULD_NOT_RUN, ())
+
+
+def test_a_ledger_in_memory_is_put_anew_and_nobody_can_tell(cases, monkeypatch):
+    monkeypatch.setattr(bench, "_MEMORY_CASES", 2)
+    assert run(cases, RunPlan(durability="memory")).cases == run(cases, RunPlan(durability="process")).cases
+
+
+def test_speed_is_measured_on_cases_that_pass(cases, root):
+    assert repeat_cases(cases[0], 3, "memory") > 0
+    with pytest.raises(AssertionError):
+        repeat_cases(cases[2], 1, "memory")
+    assert cases_a_second(root, "process", k="least", count=3, jobs=1) > 0

@@ -1,0 +1,122 @@
+"""The servers of a case: as models here, as processes behind the router, and both come to the same."""
+
+import pytest
+from marks import promise
+from suite_world import ROOT, a_root, cases_in, ran, scenario
+
+from assisted_benchmark.contract.document import load_contract
+from assisted_benchmark.kernel.clock import SECOND, Deadline, ManualClock
+from assisted_benchmark.kernel.errors import ServerError
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.live_policy.ports import Observation, Unavailable
+from assisted_benchmark.suite.in_process import InProcess, launches_in_process, model_of, models_of
+from assisted_benchmark.suite.result import Verdict
+from assisted_benchmark.suite.runner import RunPlan, discover, run, select
+from assisted_benchmark.workloads.faults import Fault, FaultKind
+
+FOLDER = str(ROOT / "contracts")
+
+
+@pytest.fixture
+def world():
+    contract = load_contract(ROOT / "contracts/lba-and-synthetic-ui.contract.yaml", ROOT)
+    clock = ManualClock()
+    models = models_of(contract, FOLDER, 7, "t-1")
+    return InProcess(contract, launches_in_process(contract), models, clock)
+
+
+def seen(world, server="synthetic-ui"):
+    return world.observe(server, fresh=True, deadline=Deadline.after(ManualClock(), SECOND))
+
+
+@promise("H5a")
+def test_a_recorded_server_shows_its_recorded_list_and_a_model_its_own(world):
+    contract = load_contract(ROOT / "contracts/lba-and-synthetic-ui.contract.yaml", ROOT)
+    for server in contract.servers:
+        observation = seen(world, server.id)
+        assert (observation.tools, observation.drift) == (server.tools_digest, ())
+
+
+def test_another_program_has_another_launch_and_the_same_list(world):
+    before = seen(world)
+    world.substitute("synthetic-ui")
+    after = seen(world)
+    assert (after.launch != before.launch, after.tools, after.drift) == (True, before.tools, ())
+
+
+def test_a_drifted_list_says_what_changed(world):
+    world.arm("synthetic-ui", Fault(FaultKind.DRIFT_TOOLS))
+    assert [line.split(":")[0] for line in seen(world).drift] == ["tool `read_task` at /description"]
+
+
+def test_a_dead_or_unknown_server_cannot_be_looked_at(world):
+    world.kill("synthetic-ui")
+    assert isinstance(seen(world), Unavailable)
+    assert isinstance(seen(world, "lba"), Observation)
+
+
+def test_a_server_that_is_no_workload_runs_only_as_a_process():
+    contract = load_contract(ROOT / "contracts/real-time.contract.yaml", ROOT)
+    with pytest.raises(ServerError) as caught:
+        model_of(contract.servers[0], FOLDER, 0, "t-1")
+    assert caught.value.reason is Reason.LAUNCH_FAILED
+
+
+BODY = """\
+run: {seed: 7}
+agent: {plan: approve}
+servers: process
+cases:
+  plain: {expect: {oracle: approved}}
+  drift: {faults: [{server: {id: synthetic-ui, does: drift_tools}, at: observe}], expect: {refused: contract_drift, calls: {synthetic-ui: 1}}}
+  substituted: {faults: [{substitute: synthetic-ui}], expect: {refused: contract_drift, calls: {synthetic-ui: 1}}}
+  late: {faults: [{advance: 120s, at: write}], expect: {refused: late_result, ends: unresolved, oracle: approved}}
+  killed: {faults: [{kill: synthetic-ui}]}
+  unheard: {faults: [{server: {id: lba, does: garbage}, at: start}]}
+"""
+
+
+@promise("H5", "L18")
+def test_faults_strike_real_processes_and_what_cannot_be_played_gives_no_verdict(tmp_path):
+    cases = cases_in(a_root(tmp_path, tried=scenario("tried", BODY, policy="ui-reading")))
+    results = {name.removeprefix("tried/"): ran(case).result for name, case in cases.items()}
+    assert {name: result.verdict for name, result in results.items()} == {
+        "plain": Verdict.PASSED,
+        "drift": Verdict.PASSED,
+        "substituted": Verdict.PASSED,
+        "late": Verdict.PASSED,
+        "killed": Verdict.COULD_NOT_RUN,
+        "unheard": Verdict.COULD_NOT_RUN,
+    }
+
+
+def counted(result):
+    return (result.verdict, result.misses, result.refusals, result.calls, result.ends, result.scores, result.sent)
+
+
+SAME = ("approve-once", "sanity-agents", "lost-answers", "another-setting", "race")
+
+
+@promise("L1", "H5")
+@pytest.mark.parametrize("file", SAME)
+def test_processes_come_to_what_models_come_to(file):
+    cases = select(discover(ROOT), k=f"live/{file}/")
+    models = run(cases, RunPlan(durability="memory")).cases
+    processes = run(cases, RunPlan(durability="memory", servers="process")).cases
+    assert [counted(result) for result in processes] == [counted(result) for result in models]
+
+
+@promise("H7a")
+def test_receipts_of_real_processes_are_the_same_again(tmp_path):
+    cases = select(discover(ROOT), k="over-stdio")
+    results = run(cases, RunPlan(repeat=2, expect_identical=True)).cases
+    assert [(result.verdict, result.misses) for result in results] == [(Verdict.PASSED, ())] * 2
+
+
+@promise("L14")
+def test_real_servers_from_elsewhere_are_read_when_they_are_asked_for():
+    real = discover(ROOT, [ROOT / "fixtures" / "real"])
+    assert {case.tags for case in real} == {("real",)}
+    assert not {case.id for case in real} & {case.id for case in discover(ROOT)}
+    results = run(real, RunPlan(durability="memory")).cases
+    assert [(result.id, result.misses, result.detail) for result in results if result.verdict != "passed"] == []
