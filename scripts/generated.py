@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from pathlib import Path
 
-from assisted_benchmark.contract.published import published_schemas, schema_text
+from assisted_benchmark.contract import published
 from assisted_benchmark.contract.shape import Shape, json_schema
 from assisted_benchmark.kernel.reasons import REASONS, Layer
 from assisted_benchmark.ledger.states import TransitionTable, drawn
+from assisted_benchmark.live_policy import policy_document
 from assisted_benchmark.live_policy.states import LIVE_TABLE
 from assisted_benchmark.report.record import SHAPE as REPORT_SHAPE
 from assisted_benchmark.suite.scenario_shape import CANDIDATES_SHAPE, SCENARIO_SHAPE
@@ -21,20 +23,38 @@ _SCHEMAS: dict[str, tuple[Shape, str]] = {
     "report": (REPORT_SHAPE, "report.json: what came of a run"),
 }
 
-_BEGIN, _END = "<!-- generated: live states -->\n", "<!-- end -->\n"
+# From the highest room to the lowest, as the linter contract has them.
+_ROOMS = ("cli", "report", "suite", "workloads", "mcp_router", "live_policy", "ledger", "contract", "wire", "kernel")
 
 
 def files() -> dict[Path, str]:
     """Every generated file and its whole text."""
-    schemas = published_schemas()
+    schemas = {**published.published_schemas(), **policy_document.published_schemas()}
     for name, (shape, title) in _SCHEMAS.items():
         schemas[f"{name}.schema.json"] = json_schema(shape, id=f"urn:assisted-benchmark:{name}@1", title=title)
-    texts = {ROOT / "schemas" / name: schema_text(schema) for name, schema in schemas.items()}
+    texts = {ROOT / "schemas" / name: published.schema_text(schema) for name, schema in schemas.items()}
     texts[ROOT / "docs" / "reasons.md"] = _reasons()
     architecture = ROOT / "docs" / "architecture.md"
-    before, _, rest = architecture.read_text(encoding="utf-8").partition(_BEGIN)
-    texts[architecture] = before + _BEGIN + _states(LIVE_TABLE) + _END + rest.partition(_END)[2]
+    text = _put(architecture.read_text(encoding="utf-8"), "rooms", _rooms())
+    texts[architecture] = _put(text, "live states", _states(LIVE_TABLE))
     return texts
+
+
+def _put(text: str, name: str, made: str) -> str:
+    """`text` with `made` between the marks of that name."""
+    begin, end = f"<!-- generated: {name} -->\n", "<!-- end -->\n"
+    before, _, rest = text.partition(begin)
+    return before + begin + made + end + rest.partition(end)[2]
+
+
+def _rooms() -> str:
+    rows = ["| room | what it is | files |", "|---|---|---|"]
+    for room in _ROOMS:
+        folder = ROOT / "scripts" / "assisted_benchmark" / room
+        about = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
+        names = ", ".join(sorted(path.stem for path in folder.glob("[!_]*.py")))
+        rows.append(f"| `{room}` | {about.splitlines()[0]} | {names} |")
+    return "\n".join(rows) + "\n"
 
 
 def _reasons() -> str:
