@@ -19,7 +19,6 @@ import orjson
 from attrs import frozen
 
 from assisted_benchmark.kernel.canonical import Json, canonical_bytes, parse
-from assisted_benchmark.kernel.clock import Instant
 from assisted_benchmark.kernel.digest import Digest, digest_of
 from assisted_benchmark.kernel.errors import CanonicalError, InputError, MisuseError
 from assisted_benchmark.kernel.keys import Key
@@ -42,7 +41,10 @@ class Session(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """What a grant is bound to. `issued` are both clocks' readings at sealing; the policy says for how long."""
+    """What a grant is bound to. The policy says for how long from the two clocks' readings at its sealing.
+
+    They are nanoseconds in decimal, as sealed: RFC 8785 has no integers of that size.
+    """
 
     run: str
     nonce: str
@@ -51,7 +53,8 @@ class Binding(NamedTuple):
     host: Digest
     boot: str
     task: str
-    issued: Instant
+    issued_at: str
+    issued_mono: str
 
     def checked(self) -> Binding:
         """Itself.
@@ -67,15 +70,13 @@ class Binding(NamedTuple):
 
     def record(self) -> bytes:
         """What the ledger keeps with the run."""
-        *names, (wall, mono) = self
         # Copied: the writer's own buffer is larger than its text, and a ledger keeps a record for good.
-        return bytes(memoryview(canonical_bytes([*names, str(wall), str(mono)])))
+        return bytes(memoryview(canonical_bytes(list(self))))
 
     @classmethod
     def of_record(cls, record: bytes) -> Binding:
         """The binding back from what the ledger kept."""
-        run, nonce, principal, vm, host, boot, task, wall, mono = orjson.loads(record)
-        return cls(run, nonce, principal, vm, host, boot, task, Instant(int(wall), int(mono)))
+        return cls(*orjson.loads(record))
 
     def session(self, grant: Digest) -> Session:
         """The session that this binding admits."""
@@ -85,7 +86,6 @@ class Binding(NamedTuple):
 def content_of(binding: Binding, ledger: str, plan: Plan, launches: Mapping[str, Digest]) -> bytes:
     """The grant's canonical bytes. `launches` are the digests of what each server's launch resolved to here."""
     lifetime = plan.policy.expires_after_ns
-    wall, mono = binding.issued
     header = canonical_bytes(
         {
             "run": binding.run,
@@ -95,10 +95,10 @@ def content_of(binding: Binding, ledger: str, plan: Plan, launches: Mapping[str,
             "vm": binding.vm,
             "host": binding.host,
             "boot": binding.boot,
-            "issued_at": str(wall),
-            "issued_mono": str(mono),
-            "expires_at": str(wall + lifetime),
-            "expires_mono": str(mono + lifetime),
+            "issued_at": binding.issued_at,
+            "issued_mono": binding.issued_mono,
+            "expires_at": str(int(binding.issued_at) + lifetime),
+            "expires_mono": str(int(binding.issued_mono) + lifetime),
             "launches": dict(launches),
         }
     )

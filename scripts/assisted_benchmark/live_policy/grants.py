@@ -62,7 +62,9 @@ class Grants:
             raise IntegrityError(reason, f"the policy `{self._trust.policy.id}` is not sealed: it is not as pinned")
         plan = self._plan(task)
         nonce = self._chance.token(_NONCE_BYTES).hex()
-        binding = Binding(run, nonce, principal, vm, host, self._clock.boot_id, task, self._clock.now()).checked()
+        wall, mono = self._clock.now()
+        boot = self._clock.boot_id
+        binding = Binding(run, nonce, principal, vm, host, boot, task, str(wall), str(mono)).checked()
         sealed = SealedGrant.seal(self._content(binding, plan), self._seal_key)
         grant, record = sealed.digest, binding.record()
         keys = [group_key(grant, index) for index in range(len(plan.steps))]
@@ -99,7 +101,7 @@ class Grants:
 
     def _take_up(self, binding: Binding, digest: Digest) -> OpenGrant | Refused:
         key = group_key(digest, 0)
-        grant = OpenGrant(key, binding.session(digest), self._plan(binding.task), binding.issued)
+        grant = OpenGrant(digest, key, binding, self._plan(binding.task))
         try:
             grant.refresh(self._ledger)
             for line in self._ledger.receipts(binding.run):
@@ -147,6 +149,6 @@ class Grants:
             found = self._grants[key]
             if isinstance(found, bytes):
                 binding = Binding.of_record(found)
-                session = binding.session(Digest(f"sha256:{key.hex()}"))
-                found = self._grants[key] = OpenGrant(key, session, self._plans[binding.task], binding.issued)
+                digest = Digest(f"sha256:{key.hex()}")
+                found = self._grants[key] = OpenGrant(digest, key, binding, self._plans[binding.task])
             return found

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from assisted_benchmark.kernel.clock import SECOND, Instant
+from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.errors import LedgerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Ledger
 from assisted_benchmark.live_policy.dispatch import Flight
-from assisted_benchmark.live_policy.grant import Session, group_key
+from assisted_benchmark.live_policy.grant import Binding, group_key
 from assisted_benchmark.live_policy.policy import Plan, PlannedStep
 from assisted_benchmark.live_policy.states import State
 
@@ -41,14 +42,14 @@ class OpenGrant:
         "stopped",
     )
 
-    def __init__(self, key: bytes, session: Session, plan: Plan, issued: tuple[int, int]) -> None:
-        wall, mono = issued
+    def __init__(self, grant: Digest, key: bytes, binding: Binding, plan: Plan) -> None:
+        wall = int(binding.issued_at)
         lifetime = plan.policy.expires_after_ns
-        self.session = session
+        self.session = binding.session(grant)
         self.plan = plan
         self.lifetime = lifetime
         self.expires_wall = wall + lifetime
-        self.expires_mono = mono + lifetime
+        self.expires_mono = int(binding.issued_mono) + lifetime
         self.mark = wall
         self.flight: Flight | None = None
         self.stopped: Reason | None = None
