@@ -16,6 +16,7 @@ import signal
 import sys
 import tempfile
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -110,7 +111,10 @@ def _kill(child: int) -> int:
 
 
 def _fork(work: Callable[[], None]) -> int:
-    child = os.fork()
+    with warnings.catch_warnings():
+        # Python warns of a fork beside threads; the child runs `work` alone and shares no lock with them.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
     if child == 0:
         # Whatever happens, the child must not return into its parent's stack.
         code = 70

@@ -10,6 +10,7 @@ from marks import promise
 
 from assisted_benchmark.ledger.protocol import Claimed
 from assisted_benchmark.live_policy.states import State
+from assisted_benchmark.suite.kills import _fork, _outcome
 
 GROUPS = [a_group(str(number)) for number in range(20)]
 RACERS = 4
@@ -52,25 +53,19 @@ def test_of_racing_processes_one_wins_each_group(tmp_path):
     ledger.open_run("run-1", RECORD, GROUPS)
     ledger.close()
     gate, opened = os.pipe()
-    children = []
-    for number in range(RACERS):
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                os.close(opened)
-                won: list[bytes] = []
-                mine = reopen(tmp_path)
-                os.read(gate, 1)  # returns when the parent lets go of its end: all start together
-                race(mine, won)
-                (tmp_path / f"won-{number}").write_text("\n".join(group.hex() for group in won))
-                code = 0
-            finally:
-                os._exit(code)
-        children.append(child)
+
+    def run(number: int) -> None:
+        os.close(opened)
+        won: list[bytes] = []
+        mine = reopen(tmp_path)
+        os.read(gate, 1)  # returns when the parent lets go of its end: all start together
+        race(mine, won)
+        (tmp_path / f"won-{number}").write_text("\n".join(group.hex() for group in won))
+
+    children = [_fork(lambda number=number: run(number)) for number in range(RACERS)]
     os.close(gate)
     os.close(opened)
-    assert [os.waitpid(child, 0)[1] for child in children] == [0] * RACERS
+    assert [_outcome(child) for child in children] == [0] * RACERS
     won = [line for number in range(RACERS) for line in (tmp_path / f"won-{number}").read_text().split()]
     assert Counter(won) == {group.hex(): 1 for group in GROUPS}
     ledger = reopen(tmp_path)

@@ -63,7 +63,7 @@ def chained(values: list[dict[str, object]]) -> tuple[list[bytes], Head]:
     return lines, Head(len(lines), prev)
 
 
-@promise("K15", "H19")
+@promise("K15")
 def test_an_untouched_chain_has_no_finding():
     verification = verify(LINES, run=RUN, ledger_id=LEDGER, head=HEAD, table=LIVE_TABLE)
     assert verification == Verification(5, ())
@@ -78,7 +78,7 @@ def test_a_receipt_names_the_digest_of_the_one_before_it():
     assert Head(5, digest_of("receipt@1", LINES[-1])) == HEAD
 
 
-@promise("H19")
+@promise("K15")
 @pytest.mark.parametrize(
     ("lines", "findings"),
     [
@@ -101,7 +101,7 @@ def test_every_change_of_the_lines_is_found_where_it_is(lines, findings):
     assert found(lines) == findings
 
 
-@promise("H19")
+@promise("K15")
 def test_a_foreign_runs_receipt_is_found_and_does_not_hide_the_rest():
     foreign = a_chain(run="run-2")[0][1]
     assert found([*LINES[:2], foreign, *LINES[2:]]) == [("run_mismatch", 3, 2)]
@@ -109,7 +109,7 @@ def test_a_foreign_runs_receipt_is_found_and_does_not_hide_the_rest():
     assert found([changed(LINES[0], schema="assisted-benchmark/receipt@2"), *LINES[1:]])[0] == ("run_mismatch", 1, 1)
 
 
-@promise("H19")
+@promise("K15")
 def test_a_chain_computed_anew_does_not_end_in_the_anchored_head():
     values = [json.loads(line) for line in LINES]
     values[1]["detail"] = "forged"
@@ -117,7 +117,7 @@ def test_a_chain_computed_anew_does_not_end_in_the_anchored_head():
     assert found(chained([*values, values[2]])[0]) == [("chain_broken", 6, 6)]
 
 
-@promise("H19")
+@promise("K15")
 @pytest.mark.parametrize("kept", [0, 1, 20, -1], ids=["a byte", "two", "some", "all but one"])
 def test_a_torn_tail_is_reported_and_recoverable(kept):
     torn = LINES[4][: kept + 1] if kept >= 0 else LINES[4][:-1]
@@ -167,7 +167,7 @@ def without_links(line: bytes, **fields: object) -> dict[str, object]:
     return json.loads(line) | fields
 
 
-@promise("H19")
+@promise("K15")
 @pytest.mark.parametrize(
     ("values", "place"),
     [
@@ -196,7 +196,7 @@ def file_findings(path: Path) -> list[tuple[str, int]]:
     return [(finding.reason.value, finding.line) for finding in verification.findings]
 
 
-@promise("H19")
+@promise("K15")
 def test_an_exported_file_verifies_until_it_is_cut(tmp_path):
     path = tmp_path / "receipts.jsonl"
     assert export(iter(LINES), path) == 5

@@ -59,7 +59,7 @@ def a_chain() -> tuple[list[bytes], Head]:
 CHAIN, HEAD = a_chain()
 
 
-@promise("H19")
+@promise("K15")
 @given(data=st.data())
 @settings(max_examples=60)
 def test_no_rearrangement_of_a_chain_verifies(data):
@@ -68,7 +68,7 @@ def test_no_rearrangement_of_a_chain_verifies(data):
     assert found.sound == (lines == CHAIN)
 
 
-@promise("H19")
+@promise("K15")
 @given(place=st.integers(0, LINES - 1), data=st.data())
 @settings(max_examples=60)
 def test_no_changed_byte_goes_unnoticed(place, data):
