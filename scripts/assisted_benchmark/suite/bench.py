@@ -92,6 +92,7 @@ class Bench:
     def __init__(self, plan: RunPlan, part: int = 0, repetition: int = 0) -> None:
         self._plan = plan
         self._name = f"{part}-{repetition}"
+        self._servers = None if plan.servers is None else Servers(plan.servers)
         self._keys = run_keys(plan.seed)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._launcher: Launcher | None = None
@@ -123,7 +124,7 @@ class Bench:
         if self._plan.durability == MEMORY and self._cases % _MEMORY_CASES == 0:
             self._ledger = self._new_ledger()
             self._lanes.clear()
-        if Servers(self._plan.servers or case.servers) is Servers.PROCESS:
+        if (self._servers or case.servers) is Servers.PROCESS:
             return self._with_processes(case, run, began)
         if case.faults:
             return self._with_faults(case, run, began)
@@ -175,7 +176,7 @@ class Bench:
         ledger = seat.ledger.inner if isinstance(seat.ledger, CutOff) else seat.ledger
         if isinstance(seat.ledger, CutOff):
             seat.ledger.down = False
-        known = ledger.run_record(seat.run) is not None
+        known = seat.sealed is not None
         head = ledger.head(seat.run) if known else _NO_CHAIN
         result = played.result(head.digest if known else None)
         receipts = tuple(ledger.receipts(seat.run)) if known and self._keeps else ()

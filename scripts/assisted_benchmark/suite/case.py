@@ -186,10 +186,15 @@ class CaseRun:
         )
 
     def _ends(self) -> tuple[str, int]:
-        """The state of the plan's last group, and how many groups are unresolved."""
+        """The state of the plan's last group as the ledger has it, and how many groups are unresolved."""
         seat, steps = self._seat, self._case.plan.steps
         if seat.sealed is None:
             return "", 0
+        if self._experiment is None:
+            row = seat.ledger.row(group_key(seat.sealed, len(steps) - 1))
+            lost = sum(isinstance(each, Outcome) and each.state is State.UNRESOLVED for _, each in self.answers)
+            return "" if row is None else row.state, lost
+        # Under faults a group may have come to its end without the agent hearing of it.
         rows = [seat.ledger.row(group_key(seat.sealed, step.index)) for step in steps]
         states = ["" if row is None else row.state for row in rows]
         return states[-1], states.count(State.UNRESOLVED)
@@ -206,8 +211,9 @@ class CaseRun:
     def _confirmed(self, reading: OracleReading | None) -> int:
         if reading is not None and reading.disagreements:
             return 0
+        events = self._seat.world.events
         servers = self._case.plan.policy.contract.servers
-        return sum(event.kind != "rejected" for each in servers for event in self._seat.world.events(each.id))
+        return sum([event.kind != "rejected" for each in servers for event in events(each.id)])
 
     def _stamps(self) -> tuple[str, ...]:
         """What this case does not guarantee."""

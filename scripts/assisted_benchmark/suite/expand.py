@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import product
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from assisted_benchmark.contract.shape import Fault as Flaw
 from assisted_benchmark.contract.strict_yaml import Path
@@ -48,12 +48,17 @@ PLAIN = "plain"
 
 @frozen(kw_only=True)
 class Origin:
-    """What a scenario's cases share: the policy, the pins, the contract's folder, a digest of all files read."""
+    """What a scenario's cases share: the policy, the pins, the contract's folder, a digest of all files read.
+
+    `plans` and `tables` are what was made of the policy so far, by task; scenarios of one policy share them.
+    """
 
     policy: Policy
     pins: Pins
     folder: str
     source: Digest
+    plans: dict[str, Plan] = field(factory=dict)
+    tables: dict[str, tuple[Mapping[str, Shot], ...]] = field(factory=dict)
 
 
 def cases_of(scenario: Scenario, origin: Origin) -> tuple[tuple[Case, ...], list[Flaw]]:
@@ -68,7 +73,7 @@ class _Expansion:
         self.flaws: list[Flaw] = []
         self._scenario = scenario
         self._origin = origin
-        self._plans: dict[str, Plan | None] = {}
+        self._unfit: set[str] = set()
 
     def all(self) -> Iterator[Case]:
         scenario = self._scenario
@@ -163,15 +168,25 @@ class _Expansion:
         )
 
     def _plan(self, run: RunSpec, path: Path) -> Plan | None:
-        if run.task not in self._plans:
-            self._plans[run.task] = None
+        plans = self._origin.plans
+        if run.task not in plans and run.task not in self._unfit:
             try:
-                self._plans[run.task] = compile_plan(self._origin.policy, run.task)
+                plans[run.task] = compile_plan(self._origin.policy, run.task)
             except DocumentError as error:
+                self._unfit.add(run.task)
                 for problem in error.problems:
                     detail = f"the policy `{self._origin.policy.id}` does not fit the task: {problem.detail}"
                     self._flaw(problem.reason, (*path, "run"), detail, problem.hint)
-        return self._plans[run.task]
+        return plans.get(run.task)
+
+    def _table(self, plan: Plan) -> tuple[Mapping[str, Shot], ...]:
+        """The plan's own calls, by step and candidate."""
+        tables = self._origin.tables
+        if plan.task not in tables:
+            tables[plan.task] = tuple(
+                {each.name: _planned(step, each, plan) for each in step.candidates} for step in plan.steps
+            )
+        return tables[plan.task]
 
     def _agent(self, agent: AgentSpec, plan: Plan, path: Path) -> CaseAgent:
         name = _name(agent)
@@ -188,7 +203,7 @@ class _Expansion:
             self._candidate(step, choice, (*path, "plan"))
         elif choice:
             self._flaw(Reason.UNKNOWN_REFERENCE, (*path, "plan"), "the policy has no choice", "write `agent: plan`")
-        return CaseAgent(name=name, plan=_table(plan), choice=choice)
+        return CaseAgent(name=name, plan=self._table(plan), choice=choice)
 
     def _shot(self, turn: Turn, plan: Plan, place: int, own: str, path: Path) -> Shot:
         move = turn.move
@@ -239,11 +254,6 @@ def _name(agent: AgentSpec) -> str:
     if isinstance(agent, Playing):
         return f"plan:{agent.choose}" if agent.choose else "plan"
     return "script" if isinstance(agent, Scripted) else str(agent)
-
-
-def _table(plan: Plan) -> tuple[Mapping[str, Shot], ...]:
-    """The plan's own calls, by step and candidate."""
-    return tuple({each.name: _planned(step, each, plan) for each in step.candidates} for step in plan.steps)
 
 
 def _planned(step: PlannedStep, candidate: Candidate, plan: Plan) -> Shot:

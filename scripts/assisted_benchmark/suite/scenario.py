@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum, unique
+from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from attrs import field, frozen
@@ -219,3 +220,11 @@ class Case:
     def policy(self) -> str:
         """The policy's id."""
         return self.plan.policy.id
+
+    @cached_property
+    def targets(self) -> dict[str, str]:
+        """What each candidate of the plan's last step has as its target; empty if the step names none."""
+        step = self.plan.steps[-1]
+        if not step.target:
+            return {}
+        return {each.name: str(Canonical(each.arguments).value[step.target]) for each in step.candidates}

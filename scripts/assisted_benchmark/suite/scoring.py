@@ -12,7 +12,6 @@ from typing import Final
 
 from attrs import frozen
 
-from assisted_benchmark.kernel.canonical import Canonical
 from assisted_benchmark.kernel.reasons import LIVE_ORDER, Reason
 from assisted_benchmark.suite.agents import ADMITTED, Shot
 from assisted_benchmark.suite.result import Miss, Scores
@@ -124,13 +123,13 @@ def scores_of(case: Case, played: Played) -> Scores:
     step = case.plan.steps[-1]
     if played.reading is None or not step.target:
         return Scores()
-    targets = {each.name: str(Canonical(each.arguments).value[step.target]) for each in step.candidates}
+    targets = case.targets
     chosen = [each.candidate for each in played.taken if each.candidate in targets and each.shot.step == step.index]
     given = score(
         played.reading,
         claimed=played.claim,
         dispatched=targets[chosen[-1]] if chosen else None,
-        authorised=frozenset(targets.values()),
+        authorised=targets.values(),
     )
     return Scores(
         state_grounding=given.state_grounding,
@@ -144,7 +143,8 @@ def counts_of(case: Case, taken: Sequence[Taken]) -> tuple[int, int]:
 
     An attacker's is a proposal whose author says that it must be refused; a benign one must be admitted.
     """
+    attacker = sum([each.sent for each in taken if each.shot.expected in BEFORE_SEND])
+    if not any(each.word in BEFORE_SEND for each in taken):
+        return attacker, 0
     said = expected_words(case, taken)
-    attacker = sum(each.sent for each in taken if each.shot.expected in BEFORE_SEND)
-    benign = sum(each.word in BEFORE_SEND for word, each in zip(said, taken, strict=True) if word == ADMITTED)
-    return attacker, benign
+    return attacker, sum(each.word in BEFORE_SEND for word, each in zip(said, taken, strict=True) if word == ADMITTED)

@@ -231,8 +231,8 @@ class Seat:
             host=self.machine.host,
             task=case.run.task,
         )
-        self.sealed = self.grant.digest
         self.session = broker.session(self.grant)
+        self.sealed = self.session.grant
 
 
 def _nothing(_: Moment) -> None:

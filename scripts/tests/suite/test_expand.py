@@ -106,7 +106,8 @@ def test_a_choice_where_the_policy_has_none_is_shown(tmp_path):
 
 def test_a_task_that_the_policy_cannot_take_is_shown_at_the_run(tmp_path):
     long = "t" * 100
-    assert refused(tmp_path, f"agent: nop\nrun: {{task: {long}}}\n") == [(Reason.ARGUMENTS_INVALID, 5)] * 2
+    body = f"agent: nop\nrun: {{task: {long}}}\nproposals: {{x: {{refused: failed}}}}\n"
+    assert refused(tmp_path, body) == [(Reason.ARGUMENTS_INVALID, 5)] * 2
 
 
 def test_an_unknown_policy_and_a_second_id_are_shown(tmp_path):
