@@ -39,14 +39,18 @@ __all__ = [
     "explain",
     "failed_in",
     "latest_run",
+    "merge",
     "new_run_directory",
     "run",
     "scaffold",
     "select",
+    "shard",
     "verify_run",
 ]
 
 SCHEMA: Final = "assisted-benchmark/run@1"
+# What no run guarantees: agent, servers and harness share a user.
+STAMPS: Final = ("isolation: none",)
 
 
 def discover(root: Path, paths: Sequence[Path] = ()) -> tuple[Case, ...]:
@@ -77,6 +81,17 @@ def select(
     return tuple(chosen)
 
 
+def shard(cases: Iterable[Case], number: int, of: int) -> tuple[Case, ...]:
+    """The part `number` (from 1) of `of` parts. Which part a case is in depends on its id alone.
+
+    Raises:
+        MisuseError: there is no such part.
+    """
+    if not 1 <= number <= of:
+        raise MisuseError(Reason.MISUSE, f"there is no part {number} of {of}; parts are counted from 1")
+    return tuple(case for case in cases if int(digest_of("shard@1", case.id.encode())[7:], 16) % of == number - 1)
+
+
 def latest_run(root: Path) -> Path | None:
     """The last run's directory, if there is one."""
     found = run_directories(root)
@@ -86,10 +101,7 @@ def latest_run(root: Path) -> Path | None:
 def failed_in(directory: Path) -> frozenset[str]:
     """The ids of the cases that did not pass in that run, or did not come to their turn."""
     files = RunDirectory(directory)
-    try:
-        asked = set(orjson.loads(files.plan.read_bytes())["cases"])
-    except (OSError, ValueError, KeyError) as error:
-        raise MisuseError(Reason.UNREADABLE, f"`{directory}` holds no run") from error
+    asked = set(_asked(files)["cases"])
     passed = {each.result.id for each in read_lines(files.journals()) if each.result.verdict is Verdict.PASSED}
     return frozenset(asked - passed)
 
@@ -130,8 +142,49 @@ def run(cases: Sequence[Case], plan: RunPlan, on_case: Callable[[CaseResult], No
         cases=tuple(done[case.id] for case in cases if case.id in done),
         selected=len(cases),
         interrupted=interrupted,
-        stamps=("isolation: none",),
+        stamps=STAMPS,
     )
+
+
+def merge(directories: Sequence[Path], into: Path) -> RunResult:
+    """Join the runs of several shards to one in `into`, its cases in the order of their ids.
+
+    Raises:
+        MisuseError: they are not shards of one plan, or two of them hold the same case.
+    """
+    plans = [_asked(RunDirectory(each)) for each in directories]
+    alike = [{key: plan[key] for key in ("schema", "seed", "durability", "servers", "repeat")} for plan in plans]
+    names = [name for plan in plans for name in plan["cases"]]
+    if not plans or any(each != alike[0] for each in alike) or len(set(names)) != len(names):
+        raise MisuseError(Reason.MISUSE, "these are not the shards of one run: other plans, or the same case twice")
+    files = RunDirectory(into)
+    files.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    create_keys(files.keys, SeededChance(f"keys/{alike[0]['seed']}"))
+    merged = {**alike[0], "sources": [plan["sources"] for plan in plans], "cases": sorted(names)}
+    files.plan.write_bytes(orjson.dumps(merged, option=orjson.OPT_INDENT_2) + b"\n")
+    journals = [journal for each in directories for journal in RunDirectory(each).journals()]
+    for part, journal in enumerate(journals):
+        files.journal(part).write_bytes(journal.read_bytes())
+    ended = sorted(read_lines(files.journals()), key=lambda each: each.result.id)
+    write_export(files, ended, ledger_id(merged["seed"]), run_keys(merged["seed"]))
+    return RunResult(
+        seed=merged["seed"],
+        durability=merged["durability"],
+        cases=tuple(each.result for each in ended),
+        selected=len(names),
+        stamps=STAMPS,
+    )
+
+
+def _asked(files: RunDirectory) -> dict[str, Any]:
+    """What a run was asked to run."""
+    try:
+        value: dict[str, Any] = orjson.loads(files.plan.read_bytes())
+        if value["schema"] == SCHEMA:
+            return value
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise MisuseError(Reason.UNREADABLE, f"`{files.path}` holds no run") from error
+    raise MisuseError(Reason.UNREADABLE, f"`{files.path}` holds a run of another version")
 
 
 def _begin(cases: Sequence[Case], plan: RunPlan, files: RunDirectory) -> dict[str, CaseResult]:

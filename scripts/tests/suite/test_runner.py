@@ -18,9 +18,11 @@ from assisted_benchmark.suite.runner import (
     discover,
     failed_in,
     latest_run,
+    merge,
     new_run_directory,
     run,
     select,
+    shard,
     verify_run,
 )
 from assisted_benchmark.suite.speed import cases_a_second, repeat_cases
@@ -265,3 +267,39 @@ def test_speed_is_measured_on_cases_that_pass(cases, root):
     with pytest.raises(AssertionError):
         repeat_cases(cases[2], 1, "memory")
     assert cases_a_second(root, "process", k="least", count=3, jobs=1) > 0
+
+
+@promise("H15")
+def test_shards_hold_every_case_once_whatever_else_there_is_and_join_to_the_whole_run(cases, tmp_path):
+    parts = [shard(cases, number, 3) for number in (1, 2, 3)]
+    assert sorted(ids(case for part in parts for case in part)) == ALL
+    assert [shard(cases[2:], number, 3) for number in (1, 2, 3)] == [
+        tuple(case for case in part if case in cases[2:]) for part in parts
+    ]
+    for number, part in enumerate(parts):
+        run(part, RunPlan(seed=4, directory=tmp_path / str(number)))
+    whole = run(cases, RunPlan(seed=4, directory=tmp_path / "whole"))
+    assert merge([tmp_path / str(number) for number in range(3)], tmp_path / "merged") == whole
+    assert verify_run(tmp_path / "merged") == ()
+    names = ("receipts.jsonl", "heads.json")
+    assert [(tmp_path / "merged" / name).read_bytes() for name in names] == [
+        (tmp_path / "whole" / name).read_bytes() for name in names
+    ]
+    assert failed_in(tmp_path / "merged") == failed_in(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(("number", "of"), [(0, 3), (4, 3), (1, 0)])
+def test_there_is_no_other_part(cases, number, of):
+    with pytest.raises(MisuseError):
+        shard(cases, number, of)
+
+
+def test_only_shards_of_one_run_are_joined(cases, tmp_path):
+    for name, seed in (("a", 1), ("b", 2)):
+        run(cases[:1], RunPlan(seed=seed, durability="memory", directory=tmp_path / name))
+    for wrong in ([], ["a", "a"], ["a", "b"], ["a", "missing"]):
+        with pytest.raises(MisuseError):
+            merge([tmp_path / name for name in wrong], tmp_path / "into")
+    (tmp_path / "b/run.json").write_text('{"schema": "older"}')
+    with pytest.raises(MisuseError):
+        failed_in(tmp_path / "b")

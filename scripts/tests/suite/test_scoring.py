@@ -56,7 +56,7 @@ def test_an_oracle_is_expected_where_there_is_none(tmp_path):
     assert [(miss.what, miss.actual) for miss in result.misses] == [("oracle", "no oracle")]
 
 
-@promise("H1a", "H12")
+@promise("H1a")
 @pytest.mark.parametrize("lacking", [check.reason for check in CHECKS if check.reason.value in {"wrong_target", "arguments_altered"}])
 def test_a_broker_that_lacks_a_check_and_sends_is_caught(tmp_path, monkeypatch, lacking):
     """The last two checks both stop a wrong target; a broker without either cannot name a candidate and is no broker."""
