@@ -13,6 +13,7 @@ from importlinter.cli import lint_imports
 
 import assisted_benchmark
 import generated
+from assisted_benchmark.kernel.reasons import Reason
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "scripts" / "assisted_benchmark"
@@ -118,3 +119,15 @@ def test_a_server_under_test_does_not_load_the_suite():
     done = subprocess.run(command, env={"PYTHONPATH": str(PACKAGE.parent)}, capture_output=True, text=True)
     above = [name for name in done.stdout.split() if re.match(r"assisted_benchmark\.(suite|report|cli)", name)]
     assert (done.returncode, above) == (0, [])
+
+
+def test_every_reason_is_provoked_by_some_test_or_fixture():
+    words = "\n".join(
+        text
+        for name, text in texts(".py", ".yaml").items()
+        if name.startswith(("scripts/tests/", "fixtures/")) and not name.endswith("test_reasons.py")
+    )
+    never = [
+        reason.value for reason in Reason if not re.search(rf"\bReason\.{reason.name}\b|\b{reason.value}\b", words)
+    ]
+    assert never == []
