@@ -154,6 +154,7 @@ class Reason(StrEnum):
     MISUSE = "misuse"
     NOTHING_SELECTED = "nothing_selected"
     COULD_NOT_RUN = "could_not_run"
+    EXPECTATION_MISSED = "expectation_missed"
     NETWORK_BLOCKED = "network_blocked"
 
 
@@ -292,6 +293,7 @@ _TABLE: Final[dict[Layer, dict[Reason, tuple[Coarse, str]]]] = {
         _R.MISUSE: (_U, "the command was called wrongly"),
         _R.NOTHING_SELECTED: (_U, "no case matches the selection"),
         _R.COULD_NOT_RUN: (_U, "the case could not be run"),
+        _R.EXPECTATION_MISSED: (_U, "the case did not come to what it expects"),
         _R.NETWORK_BLOCKED: (_U, "a connection beyond loopback was attempted while offline"),
     },
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as Xml
 
+from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.report.summary import verdicts
 from assisted_benchmark.suite.result import CaseResult, RunResult, Verdict
@@ -35,7 +36,7 @@ def _case(case: CaseResult) -> Xml.Element:
     element = Xml.Element("testcase", classname=folder.replace("/", "."), name=name, file=case.file, time="0")
     if case.verdict is Verdict.FAILED:
         lines = [shown(f"{miss.what}: expected {miss.expected}, came {miss.actual}", 2000) for miss in case.misses]
-        fault = Xml.SubElement(element, "failure", type="expectation_missed", message=lines[0] if lines else "failed")
+        fault = Xml.SubElement(element, "failure", type=Reason.EXPECTATION_MISSED.value, message=lines[0] if lines else "failed")
         fault.text = "\n".join(lines)
     elif case.verdict is Verdict.COULD_NOT_RUN:
         fault = Xml.SubElement(element, "error", type=case.reason, message=shown(case.detail, 2000))

@@ -91,7 +91,7 @@ def test_junit_holds_no_character_that_xml_forbids():
 def test_a_failed_case_without_a_miss_still_is_a_failure_in_junit():
     fault = Xml.fromstring(junit(a_run(a_case("x", Verdict.FAILED)))).find(".//failure")
     assert fault is not None
-    assert fault.get("message") == "failed"
+    assert (fault.get("type"), fault.get("message")) == ("expectation_missed", "failed")
 
 
 @promise("H4")
