@@ -36,7 +36,8 @@ def _case(case: CaseResult) -> Xml.Element:
     element = Xml.Element("testcase", classname=folder.replace("/", "."), name=name, file=case.file, time="0")
     if case.verdict is Verdict.FAILED:
         lines = [shown(f"{miss.what}: expected {miss.expected}, came {miss.actual}", 2000) for miss in case.misses]
-        fault = Xml.SubElement(element, "failure", type=Reason.EXPECTATION_MISSED.value, message=lines[0] if lines else "failed")
+        first = lines[0] if lines else "failed"
+        fault = Xml.SubElement(element, "failure", type=Reason.EXPECTATION_MISSED.value, message=first)
         fault.text = "\n".join(lines)
     elif case.verdict is Verdict.COULD_NOT_RUN:
         fault = Xml.SubElement(element, "error", type=case.reason, message=shown(case.detail, 2000))
