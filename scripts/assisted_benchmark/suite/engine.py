@@ -15,9 +15,11 @@ from multiprocessing.synchronize import Event
 from multiprocessing.util import Finalize
 from typing import Any, Final
 
+import orjson
+
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.suite.bench import Bench, RunPlan, could_not_run
-from assisted_benchmark.suite.journal import Ended, Journal
+from assisted_benchmark.suite.journal import Ended, Journal, pack, unpack
 from assisted_benchmark.suite.result import CaseResult, Miss, Verdict
 from assisted_benchmark.suite.scenario import Case, Servers
 from assisted_benchmark.suite.storage import RunDirectory
@@ -37,15 +39,16 @@ class Worker:
         self._benches = [Bench(plan, part, repetition) for repetition in range(plan.repeat)]
         self._journal = Journal(directory.journal(part)) if directory is not None else None
 
-    def run(self, index: int) -> CaseResult:
-        """One case to its end."""
+    def run(self, index: int) -> tuple[CaseResult, bytes]:
+        """One case to its end; its result, and the same packed."""
         case = self._cases[index]
         ended = self._benches[0].run(case)
         for bench in self._benches[1:]:
             ended = self._again(ended, bench.run(case))
+        packed = pack(ended.result)
         if self._journal is not None:
-            self._journal.write(ended)
-        return ended.result
+            self._journal.write(ended, packed)
+        return ended.result, packed
 
     def close(self) -> None:
         """Let go of ledgers, servers and the journal."""
@@ -74,7 +77,7 @@ def results(cases: Sequence[Case], indices: Sequence[int], plan: RunPlan, first_
         worker = Worker(cases, plan, first_part)
         try:
             for index in indices:
-                yield worker.run(index)
+                yield worker.run(index)[0]
         finally:
             worker.close()
 
@@ -95,15 +98,15 @@ def _in_processes(
     )
     told: set[int] = set()
     try:
-        waiting: set[Future[list[tuple[int, CaseResult]]]] = {
+        waiting: set[Future[list[tuple[int, bytes]]]] = {
             pool.submit(_run_chunk, chunk) for chunk in _chunks(cases, indices, plan)
         }
         while waiting:
             ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for future in ready:
-                for index, result in future.result():
+                for index, packed in future.result():
                     told.add(index)
-                    yield result
+                    yield unpack(orjson.loads(packed))
     except BrokenProcessPool:
         for index in indices:
             if index not in told:
@@ -141,10 +144,10 @@ def _start(cases: Sequence[Case], plan: RunPlan, part: Any, stop: Event) -> None
     Finalize(None, worker.close, exitpriority=10)
 
 
-def _run_chunk(indices: list[int]) -> list[tuple[int, CaseResult]]:
+def _run_chunk(indices: list[int]) -> list[tuple[int, bytes]]:
     done = []
     for index in indices:
         if _here["stop"].is_set():
             break
-        done.append((index, _here["worker"].run(index)))
+        done.append((index, _here["worker"].run(index)[1]))
     return done

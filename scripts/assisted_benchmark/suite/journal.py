@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import orjson
-from attrs import asdict, evolve, frozen
+from attrs import evolve, fields, frozen
 
 from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.ledger.protocol import Head
 from assisted_benchmark.suite.result import CaseResult, Event, Miss, Scores, Verdict
+
+_FIELDS: Final = tuple(field.name for field in fields(CaseResult))
+_SCORES: Final = tuple(field.name for field in fields(Scores))
+_MISS: Final = tuple(field.name for field in fields(Miss))
 
 
 @frozen(kw_only=True)
@@ -34,23 +38,32 @@ class Ended:
         return evolve(self, result=result)
 
 
-def result_value(result: CaseResult) -> dict[str, Any]:
-    """The JSON value of a case's result; `result_from` is its inverse."""
-    return asdict(result, recurse=True)
+def pack(result: CaseResult) -> bytes:
+    """A case's result as JSON; `unpack` is its inverse. It is how results travel between processes, too."""
+    value: dict[str, Any] = {name: getattr(result, name) for name in _FIELDS}
+    value["scores"] = [getattr(result.scores, name) for name in _SCORES]
+    value["misses"] = [[getattr(miss, name) for name in _MISS] for miss in result.misses]
+    value["timeline"] = [
+        (each.kind, each.text, each.at_ns, each.reason, each.server, each.tool) for each in result.timeline
+    ]
+    return orjson.dumps(value)
 
 
-def result_from(value: dict[str, Any]) -> CaseResult:
-    """The result that `result_value` wrote."""
-    fields = dict(value)
-    fields["verdict"] = Verdict(fields["verdict"])
-    fields["scores"] = Scores(**fields["scores"])
-    fields["misses"] = tuple(Miss(**each) for each in fields["misses"])
-    fields["timeline"] = tuple(Event(**each) for each in fields["timeline"])
-    fields["refusals"] = tuple((reason, count) for reason, count in fields["refusals"])
-    fields["calls"] = tuple((server, count) for server, count in fields["calls"])
-    fields["tags"] = tuple(fields["tags"])
-    fields["stamps"] = tuple(fields["stamps"])
-    return CaseResult(**fields)
+def unpack(value: dict[str, Any]) -> CaseResult:
+    """The result that `pack` wrote, from its parsed JSON."""
+    found = dict(value)
+    found["verdict"] = Verdict(found["verdict"])
+    found["scores"] = Scores(**dict(zip(_SCORES, found["scores"], strict=True)))
+    found["misses"] = tuple(Miss(**dict(zip(_MISS, each, strict=True))) for each in found["misses"])
+    found["timeline"] = tuple(
+        Event(kind=kind, text=text, at_ns=at_ns, reason=reason, server=server, tool=tool)
+        for kind, text, at_ns, reason, server, tool in found["timeline"]
+    )
+    for name in ("refusals", "calls"):
+        found[name] = tuple((key, count) for key, count in found[name])
+    for name in ("tags", "stamps"):
+        found[name] = tuple(found[name])
+    return CaseResult(**found)
 
 
 class Journal:
@@ -59,27 +72,22 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self._file = path.open("xb")
 
-    def write(self, ended: Ended) -> None:
-        """Append one case; after this returns a killed process does not lose it."""
-        self._file.write(_line(ended))
+    def write(self, ended: Ended, packed: bytes) -> None:
+        """Append one case, whose result is `packed`; after this returns a killed process does not lose it."""
+        rest = orjson.dumps(
+            {
+                "run": ended.run,
+                "receipts": [receipt.decode() for receipt in ended.receipts],
+                "head": [ended.head.length, ended.head.digest],
+                "timing": ended.timing,
+            }
+        )
+        self._file.write(b'{"result":%b,%b\n' % (packed, rest[1:]))
         self._file.flush()
 
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()
-
-
-def _line(ended: Ended) -> bytes:
-    line = orjson.dumps(
-        {
-            "result": result_value(ended.result),
-            "run": ended.run,
-            "receipts": [receipt.decode() for receipt in ended.receipts],
-            "head": [ended.head.length, ended.head.digest],
-            "timing": ended.timing,
-        }
-    )
-    return line + b"\n"
 
 
 def read_lines(paths: Iterable[Path]) -> Iterator[Ended]:
@@ -89,7 +97,7 @@ def read_lines(paths: Iterable[Path]) -> Iterator[Ended]:
             value = orjson.loads(line)
             length, digest = value["head"]
             yield Ended(
-                result=result_from(value["result"]),
+                result=unpack(value["result"]),
                 run=value["run"],
                 receipts=tuple(receipt.encode() for receipt in value["receipts"]),
                 head=Head(length, Digest(digest)),

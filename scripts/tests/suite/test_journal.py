@@ -3,7 +3,7 @@
 from marks import promise
 from suite_world import ROOT, ran
 
-from assisted_benchmark.suite.journal import Journal, read_lines
+from assisted_benchmark.suite.journal import Journal, pack, read_lines
 from assisted_benchmark.suite.result import Miss, Verdict
 from assisted_benchmark.suite.runner import discover
 
@@ -15,7 +15,7 @@ def test_what_is_written_is_read_back_and_a_torn_tail_is_passed_over(tmp_path):
     ended.append(ended[0].missing(Miss(what="a", expected="b", actual="c")))
     journal = Journal(tmp_path / "journal-0.jsonl")
     for each in ended:
-        journal.write(each)
+        journal.write(each, pack(each.result))
     journal.close()
     with (tmp_path / "journal-0.jsonl").open("ab") as file:
         file.write(b'{"result"')
