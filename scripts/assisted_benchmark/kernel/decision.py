@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from attrs import frozen
 
@@ -10,8 +10,7 @@ from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.reasons import REASONS, Coarse, Reason
 
 
-@frozen
-class Admitted:
+class Admitted(NamedTuple):
     """The permit: one sealed call, not yet claimed. Only a ledger turns it into a `Claimed`.
 
     `arguments` are the sealed candidate's RFC 8785 bytes, never the agent's.

@@ -59,8 +59,7 @@ class Head(NamedTuple):
     digest: Digest
 
 
-@frozen
-class Claimed:
+class Claimed(NamedTuple):
     """A permit whose marker is durable: the only thing a router sends. Only ledgers make one."""
 
     permit: Admitted
