@@ -105,9 +105,10 @@ def write_line(
         return line.encode()
     values = (
         arguments, before, candidate, detail, grant, group, receipt_id, kind, ledger_id,
-        str(mono_ns), prev, reason, run, SCHEMA, seq, server, state, tool, str(wall_ns),
+        mono_ns, prev, reason, run, SCHEMA, seq, server, state, tool, wall_ns,
     )  # fmt: skip
-    return canonical_bytes(dict(zip(_KEYS, values, strict=True)))
+    texts = map(str, values)  # states are enumerations
+    return canonical_bytes(dict(zip(_KEYS, texts, strict=True)) | {"seq": seq})
 
 
 def crash_draft(group: bytes, candidate: str, at: Instant, prev: str) -> Draft:
