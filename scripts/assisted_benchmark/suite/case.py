@@ -43,6 +43,7 @@ class CaseRun:
         self.answers: list[tuple[Shot, Outcome | Refused | Reason]] = []
         self._taken: list[Taken] = []
         self._events: list[Event] = []
+        self._begun = seat.clock.now().mono_ns
         self._agent = case.agent.begin()
         self._experiment = Experiment(case, seat, faults, self._tell) if faults is not None else None
 
@@ -92,6 +93,8 @@ class CaseRun:
         sent = seat.world.total - before - injected
         self.answers.append((shot, answer))
         heard, word, candidate = self._heard(answer)
+        if heard.receipt_id is not None:
+            self._say("receipt", heard.receipt_id, word)
         self._taken.append(Taken(shot=shot, word=word, sent=sent, may_send=_may_send(answer), candidate=candidate))
         return heard
 
@@ -227,7 +230,8 @@ class CaseRun:
         self._say("fault", f"{fault.kind} at {fault.at}")
 
     def _say(self, kind: str, text: str, reason: str = "", server: str = "", tool: str = "") -> None:
-        at = self._seat.clock.now().mono_ns
+        # Without faults nobody moves the clock.
+        at = self._begun if self._experiment is None else self._seat.clock.now().mono_ns
         self._events.append(Event(kind=kind, text=text, at_ns=at, reason=reason, server=server, tool=tool))
 
     def _reach(self, at: At) -> None:
