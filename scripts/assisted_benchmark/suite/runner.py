@@ -109,12 +109,16 @@ def failed_in(directory: Path) -> frozenset[str]:
 def run(cases: Sequence[Case], plan: RunPlan, on_case: Callable[[CaseResult], None] = lambda _: None) -> RunResult:
     """Run the cases; `on_case` is told of each as it ends. Ctrl-C gives what was done, as interrupted.
 
-    A plan whose directory holds a journal is gone on with: what ended is taken from there, and told again.
+    A plan whose directory holds a run is gone on with: of the cases only that run's count, what ended is taken
+    from its journals, and told again.
 
     Raises:
         MisuseError: the directory is of another run.
     """
     files = RunDirectory(plan.directory) if plan.directory is not None else None
+    if files is not None and files.plan.exists():
+        known = frozenset(_asked(files)["cases"])
+        cases = [case for case in cases if case.id in known]
     before = _begin(cases, plan, files) if files is not None else {}
     done: dict[str, CaseResult] = {}
     interrupted = False
@@ -200,11 +204,11 @@ def _begin(cases: Sequence[Case], plan: RunPlan, files: RunDirectory) -> dict[st
         "cases": [case.id for case in cases],
     }
     if files.plan.exists():
-        if orjson.loads(files.plan.read_bytes()) != asked:
-            raise MisuseError(
-                Reason.MISUSE,
-                f"`{files.path}` is of another run: other cases, other files or another plan; take a new directory",
-            )
+        before = _asked(files)
+        differing = [key for key in asked if before.get(key) != asked[key]]
+        if differing:
+            detail = f"`{files.path}` is of another run, with other {', '.join(differing)}; take a new directory"
+            raise MisuseError(Reason.MISUSE, detail)
         return {each.result.id: each.result for each in read_lines(files.journals())}
     files.path.mkdir(mode=0o700, parents=True, exist_ok=True)
     create_keys(files.keys, SeededChance(f"keys/{plan.seed}"))

@@ -166,6 +166,15 @@ def test_another_runs_directory_is_refused(cases, tmp_path):
     assert caught.value.reason is Reason.MISUSE
 
 
+@promise("H15")
+def test_a_selection_need_not_be_said_again_to_take_a_run_up(cases, tmp_path):
+    plan = RunPlan(seed=1, durability="memory", directory=tmp_path / "run")
+    chosen = run(select(cases, k="decided"), plan)
+    assert run(cases, plan) == chosen
+    with pytest.raises(MisuseError):
+        run(cases[1:], plan)
+
+
 def test_a_run_is_not_taken_up_with_an_edited_fixture(tmp_path):
     root = a_root(tmp_path, least=LEAST)
     plan = RunPlan(durability="memory", directory=tmp_path / "run")
