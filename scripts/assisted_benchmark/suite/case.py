@@ -7,6 +7,7 @@ What an agent hears of a crash is what the ledger can say: before the marker the
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from assisted_benchmark.kernel.canonical import Canonical
 from assisted_benchmark.kernel.decision import Refused
@@ -94,7 +95,8 @@ class CaseRun:
         self.answers.append((shot, answer))
         heard, word, candidate = self._heard(answer)
         if heard.receipt_id is not None:
-            self._say("receipt", heard.receipt_id, word)
+            at = self._seat.clock.now().mono_ns
+            self._events.append(Event(kind="receipt", text=heard.receipt_id, at_ns=at, reason=word))
         self._taken.append(Taken(shot=shot, word=word, sent=sent, may_send=_may_send(answer), candidate=candidate))
         return heard
 
@@ -206,7 +208,7 @@ class CaseRun:
         for server in self._case.plan.policy.contract.servers:
             if is_synthetic(server):
                 run = self._case.run
-                reading = Oracle(run.seed, run.task).judge(self._seat.world.events(server.id))
+                reading = _oracle(run.seed, run.task).judge(self._seat.world.events(server.id))
                 self._say("oracle", reading.state, server=server.id)
                 return reading
         return None
@@ -232,7 +234,7 @@ class CaseRun:
     def _say(self, kind: str, text: str, reason: str = "", server: str = "", tool: str = "") -> None:
         # Without faults nobody moves the clock.
         at = self._begun if self._experiment is None else self._seat.clock.now().mono_ns
-        self._events.append(Event(kind=kind, text=text, at_ns=at, reason=reason, server=server, tool=tool))
+        self._events.append(_event(kind, text, at, reason, server, tool))
 
     def _reach(self, at: At) -> None:
         if self._experiment is not None:
@@ -248,3 +250,14 @@ def _may_send(answer: Outcome | Refused | Reason) -> bool:
     if isinstance(answer, Outcome):
         return answer.state in (State.SUCCEEDED, State.UNRESOLVED) or answer.reason is Reason.FAILED
     return answer is Reason.OUTCOME_UNKNOWN
+
+
+# Cases of one scenario say the same things again and again, of the same scenes; neither value ever changes.
+@lru_cache(maxsize=4096)
+def _event(kind: str, text: str, at_ns: int, reason: str, server: str, tool: str) -> Event:
+    return Event(kind=kind, text=text, at_ns=at_ns, reason=reason, server=server, tool=tool)
+
+
+@lru_cache(maxsize=1024)
+def _oracle(seed: int, task: str) -> Oracle:
+    return Oracle(seed, task)
