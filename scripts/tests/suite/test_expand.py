@@ -56,12 +56,21 @@ def test_a_table_has_a_case_a_row_and_a_matrix_a_case_a_combination(tmp_path):
         table=scenario("table", "agent: {plan: approve}\ncases: {a: {}, b: {agent: {plan: hold}}}\n"),
         grid=scenario(
             "grid",
-            "agent: {plan: approve}\nmatrix: [{go: {}, stop: {agent: {plan: hold}}}, {one: {}, two: {run: {seed: 2}}}]\n"
+            "agent: {plan: approve}\n"
+            "matrix: [{go: {}, stop: {agent: {plan: hold}}}, {one: {}, two: {run: {seed: 2}}}]\n"
             "proposals: {x: {tool: nothing, refused: unknown_tool}}\n",
         ),
     )
     cases = cases_in(root)
-    assert list(cases) == ["grid/go-one", "grid/go-two", "grid/stop-one", "grid/stop-two", "grid/x", "table/a", "table/b"]
+    assert list(cases) == [
+        "grid/go-one",
+        "grid/go-two",
+        "grid/stop-one",
+        "grid/stop-two",
+        "grid/x",
+        "table/a",
+        "table/b",
+    ]
     assert (cases["grid/stop-two"].agent.choice, cases["grid/stop-two"].run.seed) == ("hold", 2)
     assert {case.id.split("/")[0] for case in cases.values()} == {"live"}
 

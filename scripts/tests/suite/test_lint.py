@@ -1,8 +1,7 @@
 """Lint shows everything at once; pins change only when somebody says so."""
 
-from suite_world import LEAST, ROOT, a_root, add, scenario
-
 import pytest
+from suite_world import LEAST, ROOT, a_root, add, scenario
 
 from assisted_benchmark.kernel.errors import DocumentError, MisuseError
 from assisted_benchmark.kernel.reasons import Reason
@@ -81,7 +80,15 @@ def test_a_new_scenario_runs_as_it_stands(tmp_path, given, agent):
     assert [case.id for case in discover(root)] == ["live/mine/plain", "live/mine/extra-argument"]
 
 
-@pytest.mark.parametrize("given", [{}, {"policy": "ui-decison"}, {"policy": "ui-decision", "candidate": "reject"}, {"policy": "lba-witness", "candidate": "x"}])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"policy": "ui-decison"},
+        {"policy": "ui-decision", "candidate": "reject"},
+        {"policy": "lba-witness", "candidate": "x"},
+    ],
+)
 def test_a_new_scenario_of_nothing_known_is_refused(tmp_path, given):
     with pytest.raises(MisuseError) as caught:
         scaffold(a_root(tmp_path), "mine", **given)

@@ -250,7 +250,10 @@ def test_a_worker_takes_a_number_of_its_own_and_stops_when_it_is_told_to(cases, 
     handler = signal.getsignal(signal.SIGINT)
     try:
         engine._start(cases, RunPlan(durability="memory", directory=tmp_path), part, stop)
-        assert [(index, orjson.loads(packed)["id"]) for index, packed in engine._run_chunk([1, 0])] == [(1, cases[1].id), (0, cases[0].id)]
+        assert [(index, orjson.loads(packed)["id"]) for index, packed in engine._run_chunk([1, 0])] == [
+            (1, cases[1].id),
+            (0, cases[0].id),
+        ]
         stop.set()
         assert engine._run_chunk([2]) == []
     finally:

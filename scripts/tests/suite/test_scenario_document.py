@@ -46,8 +46,15 @@ def test_a_fault_strikes_at_its_usual_moment_unless_it_says_another():
 
 
 def test_a_row_says_only_what_differs():
-    row = dict(read("agent: plan\nexpect: {ends: failed}\ncases: {a: {run: {seed: 3}, expect: {oracle: held}}}\n").cases)
-    assert (row["a"].run, row["a"].expect, row["a"].agent, row["a"].faults) == ({"seed": 3}, {"oracle": "held"}, None, None)
+    row = dict(
+        read("agent: plan\nexpect: {ends: failed}\ncases: {a: {run: {seed: 3}, expect: {oracle: held}}}\n").cases
+    )
+    assert (row["a"].run, row["a"].expect, row["a"].agent, row["a"].faults) == (
+        {"seed": 3},
+        {"oracle": "held"},
+        None,
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -64,7 +71,10 @@ def test_a_row_says_only_what_differs():
         ("agent: plan\nfaults: [{advance: 3s, at: noon}]\n", [(Reason.WRONG_VALUE, 5, 28)]),
         ("agent: plan\nfaults: [{explode: ui}]\n", [(Reason.MISSING_KEY, 5, 10)]),
         ("agent: plan\nexpect: {ends: done, oracle: no}\n", [(Reason.IMPLICIT_TYPE, 5, 30)]),
-        ("agent: plan\nexpect: {ends: done}\nrun: {seed: -1}\n", [(Reason.WRONG_VALUE, 5, 16), (Reason.WRONG_VALUE, 6, 13)]),
+        (
+            "agent: plan\nexpect: {ends: done}\nrun: {seed: -1}\n",
+            [(Reason.WRONG_VALUE, 5, 16), (Reason.WRONG_VALUE, 6, 13)],
+        ),
         ("agent: {script: [{step: 1, refused: failed, admitted: true}]}\n", [(Reason.WRONG_VALUE, 4, 37)]),
     ],
 )

@@ -57,9 +57,10 @@ def test_an_oracle_is_expected_where_there_is_none(tmp_path):
 
 
 @promise("H1a")
-@pytest.mark.parametrize("lacking", [check.reason for check in CHECKS if check.reason.value in {"wrong_target", "arguments_altered"}])
+@pytest.mark.parametrize(
+    "lacking", [check.reason for check in CHECKS if check.reason.value in {"wrong_target", "arguments_altered"}]
+)
 def test_a_broker_that_lacks_a_check_and_sends_is_caught(tmp_path, monkeypatch, lacking):
-    """The last two checks both stop a wrong target; a broker without either cannot name a candidate and is no broker."""
     less = tuple(check for check in CHECKS if check.reason is not lacking)
 
     def make(*args, **given):
@@ -105,7 +106,8 @@ def test_a_workload_that_leaves_its_rule_fails_every_case_and_confirms_nothing(t
 @promise("H8")
 def test_attackers_calls_and_benign_refusals_are_counted(tmp_path):
     body = (
-        "run: {seed: 7}\nagent:\n  script:\n    - {step: 1, admitted: true}\n    - {step: 2, choose: hold, refused: wrong_target}\n"
+        "run: {seed: 7}\nagent:\n  script:\n    - {step: 1, admitted: true}\n"
+        "    - {step: 2, choose: hold, refused: wrong_target}\n"
         "    - {step: 2, choose: approve, admitted: true}\n"
     )
     result = result_of(tmp_path, body)

@@ -41,7 +41,15 @@ def test_an_existing_file_is_not_replaced_and_a_link_is_not_followed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"id": 1, "master": "%s"}' % ("0" * 64), '{"id": "a", "master": "secret"}', '{"id": "a", "master": 5}']
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"id": 1, "master": "%s"}' % ("0" * 64),
+        '{"id": "a", "master": "secret"}',
+        '{"id": "a", "master": 5}',
+    ],
 )
 def test_a_file_that_holds_no_key_is_refused_without_its_content(tmp_path, text):
     path = tmp_path / "run.key"

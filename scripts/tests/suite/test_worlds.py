@@ -68,7 +68,9 @@ agent: {plan: approve}
 servers: process
 cases:
   plain: {expect: {oracle: approved}}
-  drift: {faults: [{server: {id: synthetic-ui, does: drift_tools}, at: observe}], expect: {refused: contract_drift, calls: {synthetic-ui: 1}}}
+  drift:
+    faults: [{server: {id: synthetic-ui, does: drift_tools}, at: observe}]
+    expect: {refused: contract_drift, calls: {synthetic-ui: 1}}
   substituted: {faults: [{substitute: synthetic-ui}], expect: {refused: contract_drift, calls: {synthetic-ui: 1}}}
   late: {faults: [{advance: 120s, at: write}], expect: {refused: late_result, ends: unresolved, oracle: approved}}
   killed: {faults: [{kill: synthetic-ui}]}

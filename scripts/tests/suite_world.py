@@ -6,7 +6,7 @@ from pathlib import Path
 from assisted_benchmark.suite.bench import Bench, RunPlan
 from assisted_benchmark.suite.runner import discover
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 
 LEAST = """\
 schema: assisted-benchmark/scenario@1
