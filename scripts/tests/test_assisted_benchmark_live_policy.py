@@ -1,6 +1,7 @@
 """The tests that the requirement names; each asserts how many calls each client received."""
 
 import json
+from pathlib import Path
 
 import pytest
 from attrs import evolve
@@ -14,6 +15,7 @@ from live_bench import (
     LOOKING,
     ONE_SERVER,
     OTHER_VM,
+    VM,
     LiveBench,
     a_bench,
     a_choice,
@@ -25,15 +27,27 @@ from live_bench import (
 from marks import promise
 
 from assisted_benchmark.kernel.canonical import canonical_bytes
+from assisted_benchmark.kernel.chance import SystemChance
+from assisted_benchmark.kernel.clock import SystemClock
 from assisted_benchmark.kernel.digest import digest_of
 from assisted_benchmark.kernel.errors import DocumentError
 from assisted_benchmark.kernel.keys import Purpose
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.ledger.memory import MemoryLedger
+from assisted_benchmark.live_policy.broker import LiveBroker
+from assisted_benchmark.live_policy.checks import Pins
+from assisted_benchmark.live_policy.counting import CountingMachine
 from assisted_benchmark.live_policy.dispatch import Moment
 from assisted_benchmark.live_policy.grant import SealedGrant
 from assisted_benchmark.live_policy.policy import compile_plan
+from assisted_benchmark.live_policy.policy_document import load_policy
 from assisted_benchmark.live_policy.ports import Observation
-from assisted_benchmark.live_policy.states import State
+from assisted_benchmark.live_policy.states import LIVE_TABLE, State
+from assisted_benchmark.mcp_router.process import Launcher
+from assisted_benchmark.suite.processes import Processes
+from assisted_benchmark.workloads.oracle import Oracle
+
+ROOT = Path(__file__).resolve().parents[2]
 
 NOTHING = {"lba": 0, "synthetic-ui": 0}
 ONE_CLICK = {"lba": 0, "synthetic-ui": 1}
@@ -66,6 +80,43 @@ def test_multiserver_grant_binds_exact_server_identity_through_dispatch():
     assert bench.calls == {"lba": 1, "synthetic-ui": 1}
     sent = bench.world.sent[-1].permit
     assert (sent.server, sent.tool, sent.arguments) == ("synthetic-ui", "click_target", canonical_bytes(APPROVE))
+
+
+@promise("L1", "L11", "L16", "L17", "L20", "L30", "L32")
+def test_stdio_ui_action_flows_through_server_set_broker_router_and_oracle():
+    policy = load_policy(ROOT / "contracts" / "ui-decision.policy.yaml", ROOT)
+    clock = SystemClock()
+    with Launcher() as launcher:
+        servers = Processes(policy.contract, str(ROOT / "contracts"), clock, launcher, seed=7, task="t-1")
+        broker = LiveBroker(
+            policy=policy,
+            pins=Pins(policy.digest, policy.contract.digest),
+            launches=servers.launches(),
+            ledger=MemoryLedger("stdio", LIVE_TABLE),
+            dispatcher=servers,
+            machine=CountingMachine(HOST),
+            clock=clock,
+            chance=SystemChance(),
+            keys=KEYS,
+        )
+        session = broker.session(broker.seal(run="stdio-run", principal="agent", vm=VM, host=HOST, task="t-1"))
+        looked = broker.propose(session, LOOKING)
+        assert (looked.state, servers.calls) == (State.SUCCEEDED, {"lba": 1, "synthetic-ui": 0})
+
+        assert broker.propose(session, choosing(APPROVE | {"targetId": "Approve"})).reason is Reason.WRONG_TARGET
+        chosen = broker.propose(session, choosing(APPROVE))
+        assert (chosen.state, servers.calls) == (State.SUCCEEDED, {"lba": 1, "synthetic-ui": 1})
+        for again in (APPROVE, HOLD):
+            assert broker.propose(session, choosing(again)).reason is Reason.ALREADY_SELECTED
+        assert servers.calls == {"lba": 1, "synthetic-ui": 1}
+
+        servers.close()
+        oracle = Oracle(7, "t-1")
+        reading = oracle.judge(servers.events("synthetic-ui"))
+        assert (reading.state, reading.disagreements) == ("approved", ())
+        # What the client heard tells nothing of what the oracle knows.
+        assert b"approved" not in chosen.result
+        assert reading.correct_target.encode() not in looked.result
 
 
 @promise("L4", "L13", "L16", "L17", "L18", "L19")
