@@ -15,6 +15,7 @@ _EXAMPLES = {
   assisted-benchmark run live/approve-once/plain  one case
   assisted-benchmark run --failed                 what did not pass last time
   assisted-benchmark run --repeat 3 --expect-identical
+  assisted-benchmark run --shard 2/5              a fifth of the cases, always the same ones
   assisted-benchmark run --resume runs/0007       go on with a run that was killed""",
     "list": """example:
   assisted-benchmark list --tag real --json""",
@@ -28,6 +29,8 @@ _EXAMPLES = {
   assisted-benchmark verify runs/0007""",
     "new": """example:
   assisted-benchmark new late-click --policy ui-decision --candidate approve""",
+    "merge": """example:
+  assisted-benchmark merge runs/0001 runs/0002    one report of the shards 1/2 and 2/2""",
     "doctor": """example:
   assisted-benchmark doctor""",
     "completion": """example:
@@ -44,6 +47,16 @@ def whole(least: int) -> Callable[[str], int]:
         return int(text)
 
     return number
+
+
+def part(text: str) -> tuple[int, int]:
+    """An argument type: `N/M`, the N-th of M parts."""
+    number, _, of = text.partition("/")
+    counted = whole(1)
+    found = counted(number), counted(of)
+    if found[0] > found[1]:
+        raise argparse.ArgumentTypeError(f"there is no part {found[0]} of {found[1]}")
+    return found
 
 
 def parser() -> argparse.ArgumentParser:
@@ -66,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--servers", choices=("in_process", "process"), help="override every scenario's own choice")
     run.add_argument("--repeat", type=whole(1), default=1, metavar="N", help="run every case N times")
     run.add_argument("--expect-identical", action="store_true", help="fail cases whose receipts differ between repeats")
+    run.add_argument("--shard", type=part, metavar="N/M", help="only the N-th of M parts, told apart by case id")
     run.add_argument("--offline", action="store_true", help="fail the run on any connect beyond loopback")
     run.add_argument("--resume", type=Path, metavar="DIR", help="go on with a run that was interrupted or killed")
     _json(run)
@@ -92,6 +106,11 @@ def parser() -> argparse.ArgumentParser:
     )
     _root(verify)
     _json(verify)
+
+    merge = _verb(verbs, "merge", "join the runs of several shards to one")
+    merge.add_argument("directories", nargs="+", type=Path, metavar="RUN", help="the runs' directories")
+    _root(merge)
+    _json(merge)
 
     new = _verb(verbs, "new", "write a new scenario to start from")
     new.add_argument("id", metavar="ID", help="lower-case words joined by `-`; names the file")

@@ -20,7 +20,7 @@ from assisted_benchmark.report.summary import verdicts
 from assisted_benchmark.report.terminal import terminal
 from assisted_benchmark.suite.offline import SocketGuard
 from assisted_benchmark.suite.result import RunResult, Verdict
-from assisted_benchmark.suite.runner import RunPlan, new_run_directory, run, verify_run
+from assisted_benchmark.suite.runner import RunPlan, new_run_directory, run, shard, verify_run
 
 
 def command(arguments: argparse.Namespace) -> int:
@@ -28,6 +28,8 @@ def command(arguments: argparse.Namespace) -> int:
     guard = SocketGuard() if arguments.offline else None
     root = root_of(arguments)
     cases = chosen(arguments, root)
+    if arguments.shard:
+        cases = shard(cases, *arguments.shard)
     if not cases:
         print("assisted-benchmark: no case is selected (nothing_selected)", file=sys.stderr)
         print("  `assisted-benchmark list` shows the cases", file=sys.stderr)
@@ -45,32 +47,45 @@ def command(arguments: argparse.Namespace) -> int:
         expect_identical=arguments.expect_identical,
         directory=directory,
     )
-    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    colour = coloured()
     live = sys.stderr.isatty() and "CI" not in os.environ
-    progress = Progress(sys.stderr, len(cases) * plan.repeat, colour=colour and live, live=live)
+    progress = Progress(sys.stderr, len(cases), colour=colour and live, live=live)
     result = run(cases, plan, on_case=progress.case)
     progress.end()
+    codes = report(result, directory, arguments, colour=colour, rerun=_rerun(arguments))
+    if guard is not None and guard.blocked:
+        print(f"assisted-benchmark: offline, yet a connection was tried: {guard.blocked[0]}", file=sys.stderr)
+        codes.append(exits.COULD_NOT_RUN)
+    return exits.worst(codes)
+
+
+def report(result: RunResult, directory: Path, arguments: argparse.Namespace, *, colour: bool, rerun: str) -> list[int]:
+    """Write and print what came of a run, its receipts verified; the exit codes that hold."""
     problems = verify_run(directory)
-    (directory / "report.json").write_bytes(record_bytes(result))
+    record = record_bytes(result)
+    (directory / "report.json").write_bytes(record)
     (directory / "junit.xml").write_bytes(junit(result))
     if arguments.json:
-        sys.stdout.buffer.write(record_bytes(result))
+        sys.stdout.buffer.write(record)
     else:
-        print(terminal(result, colour=colour, rerun=_rerun(arguments)))
+        print(terminal(result, colour=colour, rerun=rerun))
         print(f"report: {directory}")
     for problem in problems:
         print(problem, file=sys.stderr)
-    if guard is not None and guard.blocked:
-        print(f"assisted-benchmark: offline, yet a connection was tried: {guard.blocked[0]}", file=sys.stderr)
-    return exits.worst(_codes(result, problems, blocked=guard is not None and bool(guard.blocked)))
+    return _codes(result, problems)
 
 
-def _codes(result: RunResult, problems: tuple[Problem, ...], *, blocked: bool) -> list[int]:
+def coloured() -> bool:
+    """Whether standard output is a terminal that wants colours."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _codes(result: RunResult, problems: tuple[Problem, ...]) -> list[int]:
     counts = verdicts(result.cases)
     held = [
         (result.interrupted, exits.INTERRUPTED),
         (any(REASONS[each.reason].severity is Severity.ERROR for each in problems), exits.INTEGRITY),
-        (blocked or counts[Verdict.COULD_NOT_RUN] > 0, exits.COULD_NOT_RUN),
+        (counts[Verdict.COULD_NOT_RUN] > 0, exits.COULD_NOT_RUN),
         (counts[Verdict.FAILED] > 0, exits.FAILED),
     ]
     return [code for holds, code in held if holds]
