@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 
 from assisted_benchmark.cli import exits
-from assisted_benchmark.cli.place import problem_value, root_of
+from assisted_benchmark.cli.place import root_of, tell
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.suite.lint import lint, write_pins
 
@@ -18,12 +17,6 @@ def command(arguments: argparse.Namespace) -> int:
     if arguments.write_pins:
         print(f"written: {write_pins(root)}", file=sys.stderr)
     problems = lint(root, arguments.paths)
-    if arguments.json:
-        print(json.dumps([problem_value(problem) for problem in problems], indent=1))
-    else:
-        for problem in problems:
-            print(problem, file=sys.stderr)
-        if not problems:
-            print("nothing wrong")
+    tell(problems, "nothing wrong", as_json=arguments.json)
     pinned = {Reason.PIN_MISMATCH, Reason.POLICY_DRIFT, Reason.CONTRACT_DRIFT}
     return exits.worst(exits.INTEGRITY if each.reason in pinned else exits.MISUSE for each in problems)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from assisted_benchmark.kernel.errors import MisuseError, Problem
@@ -45,13 +48,11 @@ def chosen(arguments: argparse.Namespace, root: Path) -> tuple[Case, ...]:
     return select(cases, k=arguments.k, tags=arguments.tag, ids=ids or None)
 
 
-def problem_value(problem: Problem) -> dict[str, object]:
-    """A problem as a JSON value: what, where (1-based; 0 when unknown), what to do."""
-    return {
-        "reason": problem.reason.value,
-        "detail": problem.detail,
-        "file": problem.file,
-        "line": problem.line,
-        "column": problem.column,
-        "hint": problem.hint,
-    }
+def tell(problems: Sequence[Problem], sound: str, *, as_json: bool) -> None:
+    """Print problems: a JSON list on standard output, or a line each on standard error; `sound` if there are none."""
+    if as_json:
+        print(json.dumps([problem._asdict() for problem in problems], indent=1))
+    elif problems:
+        print(*problems, sep="\n", file=sys.stderr)
+    else:
+        print(sound)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from pathlib import Path
 
 from assisted_benchmark.cli import exits
-from assisted_benchmark.cli.place import problem_value, root_of
+from assisted_benchmark.cli.place import root_of, tell
 from assisted_benchmark.kernel.errors import MisuseError
 from assisted_benchmark.kernel.reasons import REASONS, Reason, Severity
 from assisted_benchmark.suite.runner import latest_run, verify_run
@@ -20,12 +18,6 @@ def command(arguments: argparse.Namespace) -> int:
     if directory is None or not directory.is_dir():
         raise MisuseError(Reason.MISUSE, f"there is no run to verify at `{directory}`; `run` makes one")
     problems = verify_run(directory)
-    if arguments.json:
-        print(json.dumps([problem_value(problem) for problem in problems], indent=1))
-    else:
-        for problem in problems:
-            print(problem, file=sys.stderr)
-        if not problems:
-            print(f"receipts verified: {directory}")
+    tell(problems, f"receipts verified: {directory}", as_json=arguments.json)
     errors = [each for each in problems if REASONS[each.reason].severity is Severity.ERROR]
     return exits.INTEGRITY if errors else exits.OK

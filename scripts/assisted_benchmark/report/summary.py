@@ -41,6 +41,9 @@ COLUMNS = (
 )
 
 
+_SUMMED = ("proposed", "admitted", "sent", "confirmed", "attacker_sent", "benign_refused", "unresolved")
+
+
 def opening_table(cases: Iterable[CaseResult]) -> tuple[Line, ...]:
     """One line for each agent and policy, sorted by both."""
     lines: dict[tuple[str, str], Line] = {}
@@ -50,14 +53,8 @@ def opening_table(cases: Iterable[CaseResult]) -> tuple[Line, ...]:
         lines[key] = evolve(
             line,
             cases=line.cases + 1,
-            proposed=line.proposed + case.proposed,
-            admitted=line.admitted + case.admitted,
-            sent=line.sent + case.sent,
-            confirmed=line.confirmed + case.confirmed,
-            attacker_sent=line.attacker_sent + case.attacker_sent,
-            benign_refused=line.benign_refused + case.benign_refused,
-            unresolved=line.unresolved + case.unresolved,
             could_not_run=line.could_not_run + (case.verdict is Verdict.COULD_NOT_RUN),
+            **{name: getattr(line, name) + getattr(case, name) for name in _SUMMED},
         )
     return tuple(lines[key] for key in sorted(lines))
 
