@@ -1,14 +1,18 @@
-"""What "the same call" means: strict I-JSON in, RFC 8785 bytes out.
+r"""What "the same call" means: strict I-JSON in, RFC 8785 bytes out.
 
 `parse` admits raw bytes or says why not; `canonical_bytes` writes a value's one
 spelling. Both have a fast path on `orjson` inside a subset where its answer is
 provably right, and a slow path that is right everywhere (and explains).
 
 Why the fast parse is right. `orjson` keeps the last of two equal keys, so duplicates
-must be noticed otherwise. In a text without a backslash every `"` opens or closes one
-string, so the text holds `count('"') / 2` strings. The parsed value holds as many
-strings (keys and values) only if no key was dropped. Floats, and integers beyond the
-safe range, leave the subset, because `orjson` rounds large integers silently.
+must be noticed otherwise. Every `"` that is not escaped opens or closes one string, so a
+text that parses holds half as many strings, and the parsed value holds as many strings
+(keys and values) only if no key was dropped. Escaped quotes are counted thus: backslashes
+stand in runs. From its start on, each two of a run are one escaped backslash; one that is
+left over escapes what follows the run. So once the pairs are taken out, `\"` is exactly
+an escaped quote: taking them out joins no two runs. Of the escapes only `\u` can make a
+NUL or a lone surrogate; a text with `\u` leaves the subset. So do floats, and integers
+beyond the safe range, because `orjson` rounds large integers silently.
 
 Why the fast writer is right. For null, booleans, safe integers, strings, lists and
 string-keyed objects `orjson` writes RFC 8785's bytes except for the order of keys: by
@@ -48,12 +52,13 @@ def parse(raw: bytes, max_bytes: int = MIB) -> Json:
         CanonicalError: too_large, malformed_unicode, malformed_call, duplicate_key,
             unsafe_integer, non_finite_number or too_deep.
     """
-    if len(raw) <= max_bytes and b"\\" not in raw:
+    if len(raw) <= max_bytes and b"\\u" not in raw:
         try:
             value = orjson.loads(raw)
         except orjson.JSONDecodeError:
             return parse_strictly(raw, max_bytes)
-        if _strings_in_subset(value) * 2 == raw.count(b'"'):
+        escaped = raw.replace(b"\\\\", b"").count(b'\\"') if b"\\" in raw else 0
+        if _strings_in_subset(value) * 2 == raw.count(b'"') - escaped:
             return value
     return parse_strictly(raw, max_bytes)
 

@@ -16,7 +16,10 @@ from assisted_benchmark.kernel.strict_json import check, parse_strictly
 
 COUNT = settings(max_examples=250, deadline=None)
 
-texts = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\x00"), max_size=12)
+# Any text; and often one of runs of what is escaped, as JSON inside JSON is.
+texts = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\x00"), max_size=12) | st.text(
+    '\\"/\n\tu0', max_size=6
+)
 numbers = st.integers(-SAFE_INTEGER, SAFE_INTEGER) | st.floats(allow_nan=False, allow_infinity=False).filter(
     lambda number: abs(number) <= SAFE_INTEGER or abs(number) >= 1e21
 )
@@ -53,8 +56,9 @@ def spellings(draw, value) -> str:
             return between("{", [written(key) + draw(blanks) + ":" + written(inner) for key, inner in pairs], "}")
         if type(each) is list:
             return between("[", [written(inner) for inner in each], "]")
-        if type(each) is str and draw(st.booleans()):
-            return json.dumps(each)
+        if type(each) is str:
+            spelled = json.dumps(each, ensure_ascii=draw(st.booleans()))
+            return spelled.replace("/", "\\/") if draw(st.booleans()) else spelled
         return json.dumps(each, ensure_ascii=False)
 
     text = written(value)
@@ -93,6 +97,11 @@ def by_the_standard_library(raw: bytes):
 @example('{"a":{"b":"c"},"a":[]}')
 @example('["\u2028",{"\U00010000":1,"\uffff":2}]')
 @example("[18446744073709551615,1e16,-0]")
+@example(r'{"\\":"\"","\"":"\\\\"}')
+@example(r'{"a\"":"\\","a\"":"\\\""}')
+@example(r'{"a":"\\","a":"\\","b":["\\","\\"]}')
+@example(r'{"a":"\"","a":""}')
+@example(r'["\/\b\f\n\r\t","\u0000"]')
 def test_the_fast_parse_admits_what_the_strict_one_admits_with_the_same_value(text):
     raw = text.encode()
     assert outcome(parse, raw) == outcome(parse_strictly, raw)
