@@ -1,52 +1,53 @@
-"""The rows of a ledger's SQLite file: their statements, their shapes, and the MAC over each."""
+"""The rows of a ledger's SQLite file: their statements, their shapes, and the MAC over each.
+
+All that decides about a run is one row: its record, the names of its groups, what state each of them
+is in, and the end of its receipts, under one MAC. The table `groups` only says which run a name is of;
+that the run has a group of that name, its own row must say.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import blake2b
 from hmac import compare_digest
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from assisted_benchmark.kernel.errors import IntegrityError, LedgerError
+import orjson
+
+from assisted_benchmark.kernel.errors import IntegrityError
 from assisted_benchmark.kernel.keys import KeyRing, Purpose
 from assisted_benchmark.kernel.reasons import Reason
 
-ADD_RUN: Final = "INSERT INTO runs VALUES (?, ?, ?, ?)"
-ADD_HEAD: Final = "INSERT INTO heads VALUES (?, ?, ?, ?, ?)"
-ADD_GROUP: Final = "INSERT INTO groups VALUES (?, ?, ?, ?, ?, ?)"
+_RUN: Final = (
+    "run, runs.num, record, names, states, length, digest, mac,"
+    " (SELECT count(*) FROM receipts WHERE receipts.num = runs.num AND seq > length)"
+)
+ADD_RUN: Final = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+ADD_GROUP: Final = "INSERT INTO groups VALUES (?, ?)"
 ADD_RECEIPT: Final = "INSERT INTO receipts VALUES (?, ?, ?)"
-MOVE_HEAD: Final = "UPDATE heads SET length = ?, digest = ?, total = ?, mac = ? WHERE num = ? AND mac = ?"
-MOVE_GROUP: Final = (
-    "UPDATE groups SET state = ?, candidate = ?, refusals = ?, mac = ? WHERE name = ? AND state = ? AND mac = ?"
-)
-READ_RUN: Final = (
-    "SELECT runs.num, record, runs.mac, length, digest, total, heads.mac FROM runs LEFT JOIN heads USING (num)"
-    " WHERE run = ?"
-)
-READ_GROUP: Final = "SELECT num, state, candidate, refusals, mac FROM groups WHERE name = ?"
+MOVE_RUN: Final = "UPDATE runs SET states = ?, length = ?, digest = ?, mac = ? WHERE num = ? AND mac = ?"
+READ_RUN: Final = f"SELECT {_RUN} FROM runs WHERE run = ?"  # noqa: S608 - made of constants
+READ_RUN_OF_GROUP: Final = f"SELECT {_RUN} FROM groups LEFT JOIN runs USING (num) WHERE name = ?"  # noqa: S608 - as above
 READ_REACH: Final = (
-    "SELECT length, line FROM heads LEFT JOIN receipts ON receipts.num = heads.num AND seq = ? WHERE heads.num = ?"
+    "SELECT length, line FROM runs LEFT JOIN receipts ON receipts.num = runs.num AND seq = ? WHERE runs.num = ?"
 )
-READ_GROUPS: Final = "SELECT name, num, state, candidate, refusals, mac FROM groups WHERE num = ? ORDER BY name"
+READ_NAMES: Final = "SELECT name FROM groups WHERE num = ? ORDER BY name"
+
+# A group's state, the candidate that was claimed (or empty), and how many refusals were counted.
+GroupState: TypeAlias = tuple[str, str, int]
 
 
-class HeadRow(NamedTuple):
-    """A run's row in `heads`; `total` is the sum of its groups' MACs."""
+class RunRow(NamedTuple):
+    """A run's row. `sealed` is the MAC of what never changes in it, to be gone on from by `Macs.run`."""
 
     num: int
+    record: bytes
+    places: dict[bytes, int]
+    states: tuple[GroupState, ...]
     length: int
     digest: str
-    total: int
     mac: bytes
-
-
-class GroupRow(NamedTuple):
-    """A row of `groups`, without its name."""
-
-    num: int
-    state: str
-    candidate: str
-    refusals: int
-    mac: bytes
+    sealed: blake2b
 
 
 class Macs:
@@ -55,26 +56,18 @@ class Macs:
     def __init__(self, keys: KeyRing) -> None:
         secret = keys.key(Purpose.LEDGER).secret
         # Begun once a kind, as taking in the key is most of the work; each MAC goes on from a copy.
-        self._group, self._head, self._run, self._meta = (
-            blake2b(key=secret, digest_size=32, person=kind) for kind in (b"group", b"head", b"run", b"meta")
-        )
+        self._run, self._meta = (blake2b(key=secret, digest_size=32, person=kind) for kind in (b"run", b"meta"))
 
-    def group(self, name: bytes, num: int, state: str, candidate: str, refusals: int) -> bytes:
-        """Over a group's row."""
-        mac = self._group.copy()
-        mac.update(f"{num},{refusals},{len(name)},{len(state)},{state}{candidate}".encode() + name)
-        return mac.digest()
-
-    def head(self, num: int, length: int, digest: str, total: bytes) -> bytes:
-        """Over a run's head."""
-        mac = self._head.copy()
-        mac.update(f"{num},{length},{digest}".encode() + total)
-        return mac.digest()
-
-    def run(self, num: int, run: str, record: bytes) -> bytes:
-        """Over a run's row."""
+    def sealed(self, num: int, run: str, record: bytes, names: bytes) -> blake2b:
+        """The begin of a run's MAC: over what never changes."""
         mac = self._run.copy()
-        mac.update(f"{num},{len(run)},{run}".encode() + record)
+        mac.update(f"{num},{len(run)},{len(record)},{len(names)},{run}".encode() + record + names)
+        return mac
+
+    def run(self, sealed: blake2b, states: bytes, length: int, digest: str) -> bytes:
+        """Over a run's whole row."""
+        mac = sealed.copy()
+        mac.update(f"{length},{digest},".encode() + states)
         return mac.digest()
 
     def meta(self, ledger_id: str, states: str) -> bytes:
@@ -83,20 +76,34 @@ class Macs:
         mac.update(f"{len(ledger_id)},{ledger_id}{states}".encode())
         return mac.digest()
 
-    def head_row(self, run: str, *found: tuple[Any, ...]) -> HeadRow:
-        """A run's head from what READ_RUN found, if that is there and verifies."""
-        if not found:
-            raise LedgerError(Reason.UNKNOWN_GRANT, f"the ledger has no run `{run}`")
-        num, record, run_mac, length, digest, total, mac = found[0]
-        if not compare_digest(run_mac, self.run(num, run, record)):
+    def run_row(self, columns: tuple[Any, ...]) -> RunRow:
+        """A run's row from its columns, if it is there, verifies, and is not older than the run's receipts."""
+        run, num, record, names, states, length, digest, mac, beyond = columns
+        if mac is None:
+            raise IntegrityError(Reason.LEDGER_TAMPERED, "the run of a group was removed")
+        sealed = self.sealed(num, run, record, names)
+        if not compare_digest(mac, self.run(sealed, states, length, digest)):
             raise IntegrityError(Reason.LEDGER_TAMPERED, f"the run `{run}` was edited")
-        if mac is None or not compare_digest(mac, self.head(num, length, digest, total)):
-            raise IntegrityError(Reason.LEDGER_TAMPERED, f"the head of the run `{run}` was edited or removed")
-        return HeadRow(num, length, digest, int.from_bytes(total, "big"), mac)
+        if beyond:
+            raise IntegrityError(Reason.LEDGER_TAMPERED, f"the run `{run}` was put back to before its last receipts")
+        return RunRow(num, record, places_of(names), unpacked(states), length, digest, mac, sealed)
 
-    def group_row(self, name: bytes, *columns: Any) -> GroupRow:
-        """A group's row from its columns, if they verify."""
-        group = GroupRow(*columns)
-        if not compare_digest(group.mac, self.group(name, group.num, group.state, group.candidate, group.refusals)):
-            raise IntegrityError(Reason.LEDGER_TAMPERED, "a group's row was edited")
-        return group
+
+def pack_names(names: Iterable[bytes]) -> bytes:
+    """The names of a run's groups, in their order, as its row has them."""
+    return orjson.dumps([name.hex() for name in names])
+
+
+def places_of(names: bytes) -> dict[bytes, int]:
+    """Where each of a run's groups stands among its states."""
+    return {bytes.fromhex(name): place for place, name in enumerate(orjson.loads(names))}
+
+
+def pack_states(states: tuple[GroupState, ...]) -> bytes:
+    """The states of a run's groups, in their order, as its row has them."""
+    return orjson.dumps(states)
+
+
+def unpacked(states: bytes) -> tuple[GroupState, ...]:
+    """What `pack_states` packed."""
+    return tuple((state, candidate, refusals) for state, candidate, refusals in orjson.loads(states))

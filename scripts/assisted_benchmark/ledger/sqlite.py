@@ -1,10 +1,10 @@
 """The ledger in SQLite: what a killed process, or a power loss, leaves behind is still at most one dispatch.
 
-Every row that decides something carries a MAC over all of its columns, checked whenever it is read.
-A run's head also carries the sum of its groups' MACs, so that a row that was removed, or put back to
-an older state with its older MAC, shows when the run is recovered. Rows that this process wrote itself
-are remembered until another connection writes; so the usual turn is three writes and no read, and the
-claim is decided by the one conditional UPDATE, never by what was remembered.
+A run is one row, with the states of its groups and the end of its receipts under one MAC, which is checked
+whenever the row is read. A change writes two rows: the run's, on the condition that its MAC is still that of
+what was read, and the receipt. So the claim is decided by the one conditional UPDATE, never by what was
+remembered, and a row that was put back to an older state with its older MAC shows by the receipts beyond it.
+Rows that this process wrote itself are remembered until another connection writes: the usual turn reads none.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from hmac import compare_digest
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import apsw
 
@@ -27,12 +27,11 @@ from assisted_benchmark.ledger import rows
 from assisted_benchmark.ledger.files import Anchor, Mark, require_absent
 from assisted_benchmark.ledger.protocol import Claimed, Draft, Head, Lost, Row
 from assisted_benchmark.ledger.receipts import crash_draft, first_prev, line_digest, write_line
-from assisted_benchmark.ledger.rows import GroupRow, HeadRow, Macs
+from assisted_benchmark.ledger.rows import GroupState, Macs, RunRow, pack_names, pack_states
 from assisted_benchmark.ledger.states import TransitionTable
 from assisted_benchmark.ledger.store import Durability, Store, create_database
 
 _REMEMBERED: Final = 4096
-_MODULUS: Final = 1 << 256
 
 
 class SqliteLedger:
@@ -47,8 +46,7 @@ class SqliteLedger:
         self._claimed = str(table.claimed)
         self._macs = Macs(keys)
         self._store = Store(path, anchor, durability)
-        self._heads: dict[str, HeadRow] = {}
-        self._groups: dict[bytes, GroupRow] = {}
+        self._remembered: dict[str, RunRow] = {}
         self._runs = 0
         try:
             self._id = self._open()
@@ -107,52 +105,50 @@ class SqliteLedger:
         return self._table
 
     def open_run(self, run: str, record: bytes, groups: Sequence[bytes]) -> bool:
-        with self._store:
+        with self._store as store:
             self._forget_if_stale()
-            if self._store.read("SELECT 1 FROM runs WHERE run = ?", (run,)):
+            if store.read("SELECT 1 FROM runs WHERE run = ?", (run,)):
                 return False
             num = self._runs + 1
-            first = first_prev(self._id, run)
-            self._store.write(rows.ADD_RUN, (num, run, record, self._macs.run(num, run, record)))
-            total = 0
-            for name in groups:
-                mac = self._macs.group(name, num, self._initial, "", 0)
-                try:
-                    self._store.write(rows.ADD_GROUP, (name, num, self._initial, "", 0, mac))
-                except apsw.ConstraintError as error:
-                    raise LedgerError(
-                        Reason.ILLEGAL_TRANSITION, f"a group of the run `{run}` exists already"
-                    ) from error
-                total = (total + int.from_bytes(mac, "big")) % _MODULUS
-                self._remember_group(name, GroupRow(num, self._initial, "", 0, mac))
-            mac = self._macs.head(num, 0, first, total.to_bytes(32, "big"))
-            self._store.write(rows.ADD_HEAD, (num, 0, first, total.to_bytes(32, "big"), mac))
+            try:
+                for name in groups:
+                    store.write(rows.ADD_GROUP, (name, num))
+            except apsw.ConstraintError as error:
+                raise LedgerError(Reason.ILLEGAL_TRANSITION, f"a group of the run `{run}` exists already") from error
+            names, states, first = (
+                pack_names(groups),
+                ((self._initial, "", 0),) * len(groups),
+                first_prev(self._id, run),
+            )
+            sealed = self._macs.sealed(num, run, record, names)
+            packed = pack_states(states)
+            mac = self._macs.run(sealed, packed, 0, first)
+            store.write(rows.ADD_RUN, (num, run, record, names, packed, 0, first, mac))
             self._runs = num
-            self._remember_head(run, HeadRow(num, 0, first, total, mac))
-            self._store.commit(Mark(num, num, 0, first.encode()))
+            places = {name: place for place, name in enumerate(groups)}
+            self._remember(run, RunRow(num, record, places, states, 0, first, mac, sealed))
+            store.commit(Mark(num, num, 0, first.encode()))
             return True
 
     def run_record(self, run: str) -> bytes | None:
         found = self._store.select(rows.READ_RUN, (run,))
-        if not found:
-            return None
-        self._macs.head_row(run, *found)
-        return bytes(found[0][1])
+        return self._macs.run_row(found[0]).record if found else None
 
     def row(self, group: bytes) -> Row | None:
-        found = self._store.select(rows.READ_GROUP, (group,))
+        found = self._store.select(rows.READ_RUN_OF_GROUP, (group,))
         if not found:
             return None
-        row = self._macs.group_row(group, *found[0])
-        return Row(row.state, row.candidate, row.refusals)
+        row = self._macs.run_row(found[0])
+        if group not in row.places:
+            raise IntegrityError(Reason.LEDGER_TAMPERED, "a group was given to another run")
+        return Row(*row.states[row.places[group]])
 
     def claim(self, permit: Admitted, run: str, receipt: Draft) -> Claimed | Lost:
         with self._store:
-            head, group = self._head_and_group(run, permit.group)
-            if group.state != self._initial:
-                return Lost(group.state)
-            after = (self._claimed, str(permit.candidate), group.refusals)
-            self._change(run, head, permit.group, group, after, receipt)
+            row, (state, _, refusals) = self._run_and_group(run, permit.group)
+            if state != self._initial:
+                return Lost(state)
+            self._change(run, row, permit.group, (self._claimed, str(permit.candidate), refusals), receipt)
         # INVARIANT: the COMMIT has returned; only now is there something to send.
         return Claimed(permit, run)
 
@@ -160,54 +156,50 @@ class SqliteLedger:
         self._table.require(self._claimed, state)
         name = claimed.permit.group
         with self._store:
-            head, group = self._head_and_group(claimed.run, name)
-            if group.state != self._claimed or group.candidate != claimed.permit.candidate:
-                raise LedgerError(
-                    Reason.ILLEGAL_TRANSITION, f"the group is `{group.state}`, not claimed by this permit"
-                )
-            self._change(claimed.run, head, name, group, (str(state), group.candidate, group.refusals), receipt)
+            row, (now, candidate, refusals) = self._run_and_group(claimed.run, name)
+            if now != self._claimed or candidate != claimed.permit.candidate:
+                raise LedgerError(Reason.ILLEGAL_TRANSITION, f"the group is `{now}`, not claimed by this permit")
+            self._change(claimed.run, row, name, (str(state), candidate, refusals), receipt)
 
     def move(self, group: bytes, run: str, before: str, after: str, receipt: Draft) -> bool:
         self._table.require_move(before, after)
         with self._store:
-            head, found = self._head_and_group(run, group)
-            if found.state != before:
+            row, (state, candidate, refusals) = self._run_and_group(run, group)
+            if state != before:
                 return False
-            self._change(run, head, group, found, (str(after), found.candidate, found.refusals), receipt)
+            self._change(run, row, group, (str(after), candidate, refusals), receipt)
             return True
 
     def record(self, run: str, receipt: Draft, refused: bytes | None = None) -> int:
         with self._store:
             if refused is None:
-                self._append(run, self._head(run), receipt, receipt.group, "", receipt.state, 0)
+                row = self._run(run)
+                self._append(run, row, row.states, receipt, receipt.group, "", receipt.state)
                 return 0
-            head, group = self._head_and_group(run, refused)
-            refusals = group.refusals + 1
-            self._change(run, head, refused, group, (group.state, group.candidate, refusals), receipt)
-            return refusals
+            row, (state, candidate, refusals) = self._run_and_group(run, refused)
+            self._change(run, row, refused, (state, candidate, refusals + 1), receipt)
+            return refusals + 1
 
     def recover(self, run: str, at: Instant) -> tuple[bytes, ...]:
-        with self._store:
-            head = self._head(run)
-            found = self._store.read(rows.READ_GROUPS, (head.num,))
-            groups = [(name, self._macs.group_row(name, *columns)) for name, *columns in found]
-            total = sum(int.from_bytes(row.mac, "big") for _, row in groups)
-            if total % _MODULUS != head.total:
-                raise IntegrityError(Reason.LEDGER_TAMPERED, f"groups of the run `{run}` were removed or put back")
-            lost = [(name, row) for name, row in groups if row.state == self._claimed]
-            for name, row in lost:
-                draft = crash_draft(name, row.candidate, at, head.digest)
-                after = (str(self._table.after_crash), row.candidate, row.refusals)
-                head = self._change(run, head, name, row, after, draft)
-            return tuple(name for name, _ in lost)
+        with self._store as store:
+            row = self._run(run)
+            names = sorted(row.places)
+            if [name for (name,) in store.read(rows.READ_NAMES, (row.num,))] != names:
+                raise IntegrityError(Reason.LEDGER_TAMPERED, f"groups of the run `{run}` were removed or renamed")
+            lost = tuple(name for name in names if row.states[row.places[name]][0] == self._claimed)
+            for name in lost:
+                _, candidate, refusals = row.states[row.places[name]]
+                draft = crash_draft(name, candidate, at, row.digest)
+                row = self._change(run, row, name, (str(self._table.after_crash), candidate, refusals), draft)
+            return lost
 
     def receipts(self, run: str) -> Iterator[bytes]:
         sql = "SELECT line FROM receipts JOIN runs USING (num) WHERE run = ? ORDER BY seq"
         return iter([line for (line,) in self._store.select(sql, (run,))])
 
     def head(self, run: str) -> Head:
-        head = self._macs.head_row(run, *self._store.select(rows.READ_RUN, (run,)))
-        return Head(head.length, Digest(head.digest))
+        row = self._known(run, self._store.select(rows.READ_RUN, (run,)))
+        return Head(row.length, Digest(row.digest))
 
     def runs(self) -> tuple[str, ...]:
         return tuple(run for (run,) in self._store.select("SELECT run FROM runs ORDER BY run"))
@@ -247,74 +239,70 @@ class SqliteLedger:
     def _forget_if_stale(self) -> None:
         if self._store.others_wrote:
             self._store.others_wrote = False
-            self._heads.clear()
-            self._groups.clear()
+            self._remembered.clear()
             self._runs = self._store.read("SELECT coalesce(max(num), 0) FROM runs")[0][0]
 
-    def _head(self, run: str) -> HeadRow:
-        """A run's head, within a turn."""
+    def _known(self, run: str, found: list[Any]) -> RunRow:
+        """The run's row among what READ_RUN found."""
+        if not found:
+            raise LedgerError(Reason.UNKNOWN_GRANT, f"the ledger has no run `{run}`")
+        return self._macs.run_row(found[0])
+
+    def _run(self, run: str) -> RunRow:
+        """A run's row, within a turn."""
         self._forget_if_stale()
-        head = self._heads.get(run)
-        if head is None:
-            head = self._macs.head_row(run, *self._store.read(rows.READ_RUN, (run,)))
-            self._remember_head(run, head)
-        return head
+        row = self._remembered.get(run)
+        return self._known(run, self._store.read(rows.READ_RUN, (run,))) if row is None else row
 
-    def _head_and_group(self, run: str, name: bytes) -> tuple[HeadRow, GroupRow]:
-        """A run's head and one of its groups, within a turn."""
-        head = self._head(run)
-        group = self._groups.get(name)
-        if group is None:
-            found = self._store.read(rows.READ_GROUP, (name,))
-            if not found:
-                raise LedgerError(Reason.UNKNOWN_GROUP, "the ledger has no such group")
-            group = self._macs.group_row(name, *found[0])
-        if group.num != head.num:
-            raise LedgerError(Reason.CROSS_RUN, f"the group is not one of the run `{run}`")
-        return head, group
+    def _run_and_group(self, run: str, name: bytes) -> tuple[RunRow, GroupState]:
+        """A run's row and how one of its groups stands, within a turn."""
+        row = self._run(run)
+        place = row.places.get(name)
+        if place is None:
+            if self._store.read(rows.READ_RUN_OF_GROUP, (name,)):
+                raise LedgerError(Reason.CROSS_RUN, f"the group is not one of the run `{run}`")
+            raise LedgerError(Reason.UNKNOWN_GROUP, "the ledger has no such group")
+        return row, row.states[place]
 
-    def _change(
-        self, run: str, head: HeadRow, name: bytes, group: GroupRow, after: tuple[str, str, int], draft: Draft
-    ) -> HeadRow:
-        """Bring a group to another state, candidate or count, if it still is as it was read; with its receipt."""
-        state, candidate, refusals = after
-        mac = self._macs.group(name, group.num, state, candidate, refusals)
-        self._store.write(rows.MOVE_GROUP, (state, candidate, refusals, mac, name, group.state, group.mac))
-        if self._store.changes() != 1:
-            raise IntegrityError(Reason.LEDGER_TAMPERED, "a group changed while it was being written")
-        self._remember_group(name, GroupRow(group.num, state, candidate, refusals, mac))
-        before = "" if state == group.state else group.state
-        difference = int.from_bytes(mac, "big") - int.from_bytes(group.mac, "big")
-        return self._append(run, head, draft, name.hex(), before, state, difference)
+    def _change(self, run: str, row: RunRow, name: bytes, after: GroupState, draft: Draft) -> RunRow:
+        """Bring a group to another state, candidate or count, with its receipt; the turn will commit."""
+        states = row.states
+        place = row.places[name]
+        before, state = states[place][0], after[0]
+        states = (*states[:place], after, *states[place + 1 :])
+        return self._append(run, row, states, draft, name.hex(), "" if before == state else before, state)
 
     def _append(
-        self, run: str, head: HeadRow, draft: Draft, group: str, before: str, state: str, difference: int
-    ) -> HeadRow:
-        """Write the next receipt and advance the head; the turn will commit."""
-        num, length = head.num, head.length + 1
-        line = write_line(draft, self._id, run, length, head.digest, group, before, state)
+        self,
+        run: str,
+        row: RunRow,
+        states: tuple[GroupState, ...],
+        draft: Draft,
+        group: str,
+        before: str,
+        state: str,
+    ) -> RunRow:
+        """Write the run's next receipt, and its row, if that still is as it was read; the turn will commit."""
+        num, record, places, _, length, prev, read, sealed = row
+        length += 1
+        line = write_line(draft, self._id, run, length, prev, group, before, state)
         digest = line_digest(line)
-        total = (head.total + difference) % _MODULUS
-        summed = total.to_bytes(32, "big")
-        mac = self._macs.head(num, length, digest, summed)
-        self._store.write(rows.ADD_RECEIPT, (num, length, line))
-        self._store.write(rows.MOVE_HEAD, (length, digest, summed, mac, num, head.mac))
-        if self._store.changes() != 1:
-            raise IntegrityError(Reason.LEDGER_TAMPERED, f"the head of the run `{run}` changed while it was written")
-        new = HeadRow(num, length, digest, total, mac)
-        self._remember_head(run, new)
-        self._store.commit(Mark(self._runs, num, length, digest.encode()))
+        packed = pack_states(states)
+        mac = self._macs.run(sealed, packed, length, digest)
+        store = self._store
+        store.write(rows.MOVE_RUN, (packed, length, digest, mac, num, read))
+        if store.changes() != 1:
+            raise IntegrityError(Reason.LEDGER_TAMPERED, f"the run `{run}` changed while it was written")
+        store.write(rows.ADD_RECEIPT, (num, length, line))
+        store.commit(Mark(self._runs, num, length, digest.encode()))
+        new = RunRow(num, record, places, states, length, digest, mac, sealed)
+        self._remember(run, new)
         return new
 
-    def _remember_head(self, run: str, head: HeadRow) -> None:
-        if len(self._heads) >= _REMEMBERED:
-            self._heads.clear()
-        self._heads[run] = head
-
-    def _remember_group(self, name: bytes, group: GroupRow) -> None:
-        if len(self._groups) >= _REMEMBERED:
-            self._groups.clear()
-        self._groups[name] = group
+    def _remember(self, run: str, row: RunRow) -> None:
+        if len(self._remembered) >= _REMEMBERED:
+            self._remembered.clear()
+        self._remembered[run] = row
 
 
 def _states_digest(table: TransitionTable) -> str:

@@ -38,12 +38,9 @@ class Durability(StrEnum):
 SCHEMA: Final = (
     "CREATE TABLE meta (one INTEGER PRIMARY KEY CHECK (one = 1), ledger TEXT NOT NULL, states TEXT NOT NULL,"
     " mac BLOB NOT NULL) STRICT",
-    "CREATE TABLE runs (num INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, record BLOB NOT NULL,"
-    " mac BLOB NOT NULL) STRICT",
-    "CREATE TABLE heads (num INTEGER PRIMARY KEY, length INTEGER NOT NULL, digest TEXT NOT NULL,"
-    " total BLOB NOT NULL, mac BLOB NOT NULL) STRICT",
-    "CREATE TABLE groups (name BLOB PRIMARY KEY, num INTEGER NOT NULL, state TEXT NOT NULL,"
-    " candidate TEXT NOT NULL, refusals INTEGER NOT NULL, mac BLOB NOT NULL) STRICT, WITHOUT ROWID",
+    "CREATE TABLE runs (num INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, record BLOB NOT NULL, names BLOB NOT NULL,"
+    " states BLOB NOT NULL, length INTEGER NOT NULL, digest TEXT NOT NULL, mac BLOB NOT NULL) STRICT",
+    "CREATE TABLE groups (name BLOB PRIMARY KEY, num INTEGER NOT NULL) STRICT, WITHOUT ROWID",
     "CREATE INDEX groups_of_run ON groups (num)",
     "CREATE TABLE receipts (num INTEGER NOT NULL, seq INTEGER NOT NULL, line BLOB NOT NULL,"
     " PRIMARY KEY (num, seq)) STRICT, WITHOUT ROWID",
@@ -133,7 +130,7 @@ class Store:
         """Let this turn end in a COMMIT, and the anchor in `mark`; without it a turn changes nothing."""
         self._mark = mark
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Store:
         """Begin a turn. `others_wrote` then says whether what was read in earlier turns may be stale."""
         self._lock.acquire()
         try:
@@ -153,6 +150,7 @@ class Store:
             if isinstance(error, apsw.Error | OSError):
                 raise _translated(error) from error
             raise
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from ledger_bench import APPROVE, KEYS, NOW, RECORD, a_claim, a_draft, a_group, a_permit, create, reopen, verified
+from ledger_bench import APPROVE, HOLD, KEYS, NOW, RECORD, a_claim, a_draft, a_group, a_permit, create, reopen, verified
 from marks import promise
 
 from assisted_benchmark.kernel.errors import HarnessError, IntegrityError, LedgerError, MisuseError
@@ -89,7 +89,7 @@ def test_a_refused_create_leaves_nothing_behind(tmp_path):
 
 
 @promise("K12a")
-@pytest.mark.parametrize("statement", ["BEGIN", "UPDATE groups", "COMMIT"])
+@pytest.mark.parametrize("statement", ["BEGIN", "UPDATE runs", "INSERT INTO receipts", "COMMIT"])
 @pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
 def test_an_interrupt_at_any_statement_leaves_no_lock_and_no_permit(tmp_path, statement, done):
     ledger = create(tmp_path)
@@ -184,7 +184,7 @@ def test_a_page_of_garbage_is_refused(tmp_path):
         "PRAGMA application_id = 7",
         "PRAGMA journal_mode = DELETE",
         "CREATE TABLE more (x)",
-        "CREATE TRIGGER undo AFTER UPDATE ON groups BEGIN UPDATE groups SET state = 'sealed'; END",
+        "CREATE TRIGGER undo AFTER UPDATE ON runs BEGIN UPDATE runs SET states = old.states; END",
         "DROP INDEX groups_of_run",
     ],
 )
@@ -243,23 +243,31 @@ def test_a_fixed_sqlite_is_accepted(version):
     require_safe_version(version)
 
 
+def replacing(column: str, old: str, new: str) -> str:
+    """The statement that edits a text within a column of the runs."""
+    return f"UPDATE runs SET {column} = CAST(replace(CAST({column} AS TEXT), '{old}', '{new}') AS BLOB)"
+
+
 # Each edit leaves the row's MAC as it was; whoever looks next must see it.
 EDITS = {
-    "state put back": "UPDATE groups SET state = 'sealed', candidate = ''",
-    "state alone": "UPDATE groups SET state = 'succeeded' WHERE state = 'dispatching'",
-    "candidate": "UPDATE groups SET candidate = 'x'",
-    "refusals": "UPDATE groups SET refusals = 7",
+    "state put back": replacing("states", f'["dispatching","{APPROVE}",0]', '["sealed","",0]'),
+    "state alone": replacing("states", "dispatching", "succeeded"),
+    "candidate": replacing("states", APPROVE, HOLD),
+    "refusals": replacing("states", ",0]", ",7]"),
+    "states of two groups exchanged": replacing("names", f'"{A.hex()}","{B.hex()}"', f'"{B.hex()}","{A.hex()}"'),
+    "name of a group in its run": replacing("names", A.hex(), a_group("c").hex()),
+    "sealed group removed from its run": "UPDATE runs SET names = CAST(json_array(names ->> 0) AS BLOB),"
+    " states = CAST(json_array(json(states -> 0)) AS BLOB)",
     "run of a group": "UPDATE groups SET num = 2",
     "name of a group": f"UPDATE groups SET name = x'{a_group('c').hex()}' WHERE name = x'{A.hex()}'",
-    "mac of a group": "UPDATE groups SET mac = x'00'",
     "group removed": f"DELETE FROM groups WHERE name = x'{A.hex()}'",
     "sealed group removed": f"DELETE FROM groups WHERE name = x'{B.hex()}'",
-    "length": "UPDATE heads SET length = 5",
-    "head": "UPDATE heads SET digest = 'sha256:' || hex(zeroblob(32))",
-    "total": "UPDATE heads SET total = x'00'",
-    "head removed": "DELETE FROM heads",
+    "mac": "UPDATE runs SET mac = x'00'",
+    "length": "UPDATE runs SET length = 5",
+    "head": "UPDATE runs SET digest = 'sha256:' || hex(zeroblob(32))",
     "record": "UPDATE runs SET record = x'7b7d'",
-    "name of a run": "UPDATE runs SET run = 'run-1' WHERE run = 'run-1'; UPDATE runs SET mac = x'00'",
+    "number of a run": "UPDATE runs SET num = 2; UPDATE groups SET num = 2; INSERT INTO runs"
+    " SELECT 1, 'run-0', record, names, states, length, digest, mac FROM runs",
 }
 
 
@@ -267,16 +275,36 @@ EDITS = {
 @pytest.mark.parametrize("statement", EDITS.values(), ids=EDITS)
 def test_a_row_edited_by_hand_is_found(tmp_path, statement):
     a_used_ledger(tmp_path)
+    shutil.copy(tmp_path / "ledger.db", tmp_path / "before.db")
     edit(tmp_path, *statement.split("; "))
+    assert (tmp_path / "ledger.db").read_bytes() != (tmp_path / "before.db").read_bytes()
+    ledger = reopen(tmp_path)
+    assert refusal(lambda: ledger.recover("run-1", NOW)) == TAMPERED
+    ledger.close()
 
-    def recover() -> None:
-        ledger = reopen(tmp_path)
-        try:
-            ledger.recover("run-1", NOW)
-        finally:
-            ledger.close()
 
-    assert refusal(recover)[1] in {Reason.LEDGER_TAMPERED, Reason.LEDGER_ROLLED_BACK}
+@promise("K11")
+def test_a_run_under_another_name_is_found(tmp_path):
+    a_used_ledger(tmp_path)
+    edit(tmp_path, "UPDATE runs SET run = 'run-2'")
+    ledger = reopen(tmp_path)
+    assert refusal(lambda: ledger.claim(a_permit(B), "run-2", a_draft())) == TAMPERED
+    assert refusal(lambda: ledger.row(B)) == TAMPERED
+    assert refusal(lambda: ledger.claim(a_permit(B), "run-1", a_draft())) == (LedgerError, Reason.UNKNOWN_GRANT)
+    ledger.close()
+
+
+@promise("K11")
+def test_a_group_given_to_another_run_is_found(tmp_path):
+    a_used_ledger(tmp_path)
+    ledger = reopen(tmp_path)
+    ledger.open_run("run-2", RECORD, [])
+    edit(tmp_path, "UPDATE groups SET num = 2")
+    assert refusal(lambda: ledger.row(B)) == TAMPERED
+    assert refusal(lambda: ledger.claim(a_permit(B), "run-2", a_draft())) == (LedgerError, Reason.CROSS_RUN)
+    edit(tmp_path, "UPDATE groups SET num = 7")
+    assert refusal(lambda: ledger.row(B)) == TAMPERED
+    ledger.close()
 
 
 @promise("K11", "K12a")
@@ -284,12 +312,12 @@ def test_a_row_edited_under_an_open_ledger_is_found_by_the_claim(tmp_path):
     ledger = create(tmp_path)
     ledger.open_run("run-1", RECORD, [A, B])
     a_claim(ledger, "run-1", A)
-    edit(tmp_path, f"UPDATE groups SET state = 'sealed', candidate = '' WHERE name = x'{A.hex()}'")
+    edit(tmp_path, EDITS["state put back"])
     assert refusal(lambda: ledger.row(A)) == TAMPERED
     assert refusal(lambda: ledger.claim(a_permit(A), "run-1", a_draft())) == TAMPERED
-    edit(tmp_path, "UPDATE heads SET length = 9")
     assert refusal(lambda: ledger.claim(a_permit(B), "run-1", a_draft())) == TAMPERED
     assert refusal(lambda: ledger.head("run-1")) == TAMPERED
+    assert refusal(lambda: ledger.run_record("run-1")) == TAMPERED
     ledger.close()
 
 
@@ -298,37 +326,66 @@ def test_a_conditional_write_that_meets_no_row_is_no_permit(tmp_path):
     ledger = create(tmp_path)
     ledger.open_run("run-1", RECORD, [A])
     changes = ledger._store.changes
-    for counts in ([0], [1, 0]):
-        ledger._store.changes = lambda counts=counts: counts.pop(0)
-        assert refusal(lambda: ledger.claim(a_permit(A), "run-1", a_draft())) == TAMPERED
+    ledger._store.changes = lambda: 0
+    assert refusal(lambda: ledger.claim(a_permit(A), "run-1", a_draft())) == TAMPERED
     ledger._store.changes = changes
     assert ledger.row(A) == Row("sealed")
     a_claim(ledger, "run-1", A)
     ledger.close()
 
 
+@promise("K11", "K12a")
+def test_a_claim_is_decided_by_the_row_and_not_by_what_was_remembered(tmp_path):
+    ledger = create(tmp_path)
+    ledger.open_run("run-1", RECORD, [A])
+    sealed = ledger._remembered["run-1"]
+    a_claim(ledger, "run-1", A)
+    ledger._remembered["run-1"] = sealed
+    assert refusal(lambda: ledger.claim(a_permit(A), "run-1", a_draft())) == TAMPERED
+    assert ledger.claim(a_permit(A), "run-1", a_draft()) == Lost("dispatching")
+    ledger.close()
+
+
+def put_back(folder: Path, ledger: SqliteLedger) -> None:
+    """Claim A, open another run for the anchor to name, and put the first run's row back as it was, with its MAC."""
+    (old,) = ledger._store.select("SELECT hex(states), length, digest, hex(mac) FROM runs WHERE num = 1")
+    a_claim(ledger, "run-1", A)
+    ledger.open_run("run-2", RECORD, [])
+    statement = "UPDATE runs SET states = x'{}', length = {}, digest = '{}', mac = x'{}' WHERE num = 1"
+    edit(folder, statement.format(*old))
+
+
 @promise("K11")
 def test_an_old_row_put_back_with_its_old_mac_is_found_at_recovery(tmp_path):
     ledger = create(tmp_path)
     ledger.open_run("run-1", RECORD, [A, B])
-    (old,) = ledger._store.select("SELECT hex(mac) FROM groups WHERE name = ?", (A,))
-    a_claim(ledger, "run-1", A)
+    put_back(tmp_path, ledger)
     ledger.close()
-    edit(tmp_path, f"UPDATE groups SET state = 'sealed', candidate = '', mac = x'{old[0]}' WHERE name = x'{A.hex()}'")
     ledger = reopen(tmp_path)
     assert refusal(lambda: ledger.recover("run-1", NOW)) == TAMPERED
     ledger.close()
 
 
 @promise("K11")
-def test_an_old_head_put_back_collides_with_the_receipts(tmp_path):
+def test_an_old_row_put_back_under_an_open_ledger_collides_with_the_receipts(tmp_path):
     ledger = create(tmp_path)
     ledger.open_run("run-1", RECORD, [A, B])
-    (old,) = ledger._store.select("SELECT length, digest, hex(total), hex(mac) FROM heads")
-    a_claim(ledger, "run-1", A)
-    ledger.open_run("run-2", RECORD, [])  # the anchor names this run now
-    edit(tmp_path, "UPDATE heads SET length = {}, digest = '{}', total = x'{}', mac = x'{}' WHERE num = 1".format(*old))
-    assert refusal(lambda: ledger.claim(a_permit(B), "run-1", a_draft())) == TAMPERED
+    put_back(tmp_path, ledger)
+    for group in (A, B):
+        assert refusal(lambda group=group: ledger.claim(a_permit(group), "run-1", a_draft())) == TAMPERED
+        assert refusal(lambda group=group: ledger.row(group)) == TAMPERED
+    assert refusal(lambda: ledger.head("run-1")) == TAMPERED
+    ledger.close()
+
+
+@promise("K11")
+def test_a_run_in_place_of_a_removed_one_collides_with_its_receipts(tmp_path):
+    ledger = create(tmp_path)
+    ledger.open_run("run-1", RECORD, [])
+    ledger.record("run-1", a_draft())
+    edit(tmp_path, "DELETE FROM runs")
+    assert ledger.open_run("run-1", RECORD, [A]) is True
+    assert refusal(lambda: ledger.claim(a_permit(A), "run-1", a_draft())) == TAMPERED
     ledger.close()
 
 
@@ -578,7 +635,7 @@ def test_what_is_remembered_is_bounded(tmp_path, monkeypatch):
     for number, group in enumerate(groups):
         a_claim(ledger, f"run-{number}", group)
         assert ledger.head(f"run-{number}").length == 1
-    assert (len(ledger._heads), len(ledger._groups)) <= (2, 2)
+    assert len(ledger._remembered) <= 2
     ledger.close()
 
 
