@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import orjson
@@ -116,7 +117,7 @@ def group_key(grant: Digest, index: int) -> bytes:
     return raw if index == 0 else raw[:30] + (int.from_bytes(raw[30:], "big") ^ index).to_bytes(2, "big")
 
 
-@frozen
+@frozen(slots=False)
 class SealedGrant:
     """A grant's content under its MAC, as it may be handed to whoever keeps it."""
 
@@ -151,7 +152,7 @@ class SealedGrant:
         rest = canonical_bytes({"key": self.key_id, "mac": self.mac.hex()})
         return b'{"grant":%b,%b' % (self.content, rest[1:])
 
-    @property
+    @cached_property
     def digest(self) -> Digest:
         return grant_digest(self.content)
 

@@ -9,7 +9,7 @@ from typing import Final
 from assisted_benchmark.kernel.canonical import Canonical
 from assisted_benchmark.kernel.chance import Chance
 from assisted_benchmark.kernel.decision import Refused
-from assisted_benchmark.kernel.digest import Digest
+from assisted_benchmark.kernel.digest import Digest, parse_digest
 from assisted_benchmark.kernel.errors import (
     DocumentError,
     HarnessError,
@@ -45,8 +45,9 @@ class Grants:
         self._opening = opening
         self._lock = Lock()
         self._plans: dict[str, Plan] = {}
-        # By the name of the first group. A grant that was not used yet is kept as its ledger record.
-        self._grants: dict[bytes, bytes | OpenGrant] = {}
+        # A grant that was not used yet is kept as its ledger record, by the name of its first group.
+        self._unused: dict[bytes, bytes] = {}
+        self._open: dict[str, OpenGrant] = {}
 
     def seal(self, *, run: str, principal: str, vm: str, host: Digest, task: str) -> SealedGrant:
         """Compile the policy for a new run, open the run in the ledger, and give its sealed grant, which is open here.
@@ -70,7 +71,7 @@ class Grants:
         keys = [group_key(grant, index) for index in range(len(plan.steps))]
         if not self._ledger.open_run(run, record, keys):
             raise MisuseError(Reason.DUPLICATE_ID, f"the run `{run}` exists already: a run id is used once")
-        self._grants[keys[0]] = record
+        self._unused[keys[0]] = record
         return sealed
 
     def open(self, raw: bytes, session: Session) -> OpenGrant | Refused:
@@ -100,15 +101,16 @@ class Grants:
         return self._take_up(binding, sealed.digest)
 
     def _take_up(self, binding: Binding, digest: Digest) -> OpenGrant | Refused:
-        key = group_key(digest, 0)
-        grant = OpenGrant(digest, key, binding, self._plan(binding.task))
+        grant = OpenGrant(digest, binding, self._plan(binding.task))
         try:
             grant.refresh(self._ledger)
             for line in self._ledger.receipts(binding.run):
                 grant.mark = max(grant.mark, int(Canonical(line).value["wall_ns"]))
         except LedgerError as error:
             return self._desk.refuse(grant.session, None, Reason.STORE_UNAVAILABLE, error.detail)
-        self._grants[key] = grant
+        with self._lock:
+            self._unused.pop(group_key(digest, 0), None)
+            self._open[digest] = grant
         return grant
 
     def _recompile(self, record: bytes | None) -> tuple[Binding | None, bytes]:
@@ -134,21 +136,17 @@ class Grants:
 
     def find(self, grant: str) -> OpenGrant | None:
         """The open grant of exactly that digest; one that was not used yet is made from its record."""
-        try:
-            key = bytes.fromhex(grant[7:])
-        except ValueError:
-            return None
-        found = self._grants.get(key)
-        if isinstance(found, bytes):
-            found = self._first_use(key)
-        return found if found is not None and found.session.grant == grant else None
+        return self._open.get(grant) or self._first_use(grant)
 
-    def _first_use(self, key: bytes) -> OpenGrant:
+    def _first_use(self, grant: str) -> OpenGrant | None:
+        try:
+            digest = parse_digest(grant)
+        except InputError:
+            return None
         # Under a lock, so that all threads share one view and find its call in flight.
         with self._lock:
-            found = self._grants[key]
-            if isinstance(found, bytes):
-                binding = Binding.of_record(found)
-                digest = Digest(f"sha256:{key.hex()}")
-                found = self._grants[key] = OpenGrant(digest, key, binding, self._plans[binding.task])
-            return found
+            record = self._unused.pop(group_key(digest, 0), None)
+            if record is not None:
+                binding = Binding.of_record(record)
+                self._open[digest] = OpenGrant(digest, binding, self._plans[binding.task])
+            return self._open.get(digest)

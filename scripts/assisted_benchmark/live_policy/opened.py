@@ -42,7 +42,7 @@ class OpenGrant:
         "stopped",
     )
 
-    def __init__(self, grant: Digest, key: bytes, binding: Binding, plan: Plan) -> None:
+    def __init__(self, grant: Digest, binding: Binding, plan: Plan) -> None:
         wall = int(binding.issued_at)
         lifetime = plan.policy.expires_after_ns
         self.session = binding.session(grant)
@@ -55,7 +55,7 @@ class OpenGrant:
         self.stopped: Reason | None = None
         self.position = 0
         self.step: PlannedStep = plan.steps[0]
-        self.key = key
+        self.key = group_key(grant, 0)
         self.status: str = _SEALED
 
     def _stand(self, position: int, status: str) -> None:

@@ -190,7 +190,7 @@ def test_a_policy_or_a_contract_that_is_not_as_pinned_refuses():
         (Pins(policy.digest_under(UNKNOWN), UNKNOWN), Reason.CONTRACT_DRIFT),
     ):
         drifted = bench.a_broker(pins=pins)
-        drifted._grants._grants.update(bench.broker._grants._grants)
+        drifted._grants._open.update(bench.broker._grants._open)
         drifted._grants._plans.update(bench.broker._grants._plans)
         assert drifted.propose(bench.session, choosing(APPROVE)).reason is reason
     assert bench.calls == NOTHING

@@ -398,5 +398,5 @@ def test_a_refusal_under_an_unknown_run_has_a_receipt_in_the_stray_chain():
 def test_threads_that_use_a_grant_for_the_first_time_at_once_share_one_view():
     bench = LiveBench()
     sealed = bench.broker.seal(run="run-1", principal="agent", vm=VM, host=HOST, task="t-1")
-    grants, key = bench.broker._grants, bytes.fromhex(sealed.digest[7:])
-    assert grants._first_use(key) is grants._first_use(key) is grants.find(sealed.digest)
+    grants, digest = bench.broker._grants, sealed.digest
+    assert grants._first_use(digest) is grants._first_use(digest) is grants.find(digest)
