@@ -71,8 +71,8 @@ class Launch:
     """How a server is started: a portable template, resolved on each machine by the router.
 
     `argv`, `env`, `cwd` and the paths of `files` may use placeholders: `{python}` is the interpreter that runs the
-    harness, `{contract}` the contract file's folder, `{package}` the folder that holds the harness package (empty
-    where the interpreter finds that package by itself, so that `PYTHONPATH: "{package}"` is always right).
+    harness, `{contract}` the contract file's folder, `{package}` the folder that holds the harness package, wherever
+    it is installed, so that `PYTHONPATH: "{package}"` is always right, and enough where `-S` leaves out all else.
     `argv[0]` is an absolute path and no script with a `#!` line. `env` is all that the server gets, values
     included, besides a fresh HOME.
 

@@ -155,24 +155,24 @@ def _regular(fd: int, path: str) -> FileKey:
 def unchanged(artifact: Artifact) -> bool:
     """Whether the path still leads to the file in the state it was hashed in."""
     try:
-        return _key(os.stat(artifact.path)) == artifact.key
+        found = os.stat(artifact.path)
     except OSError:
         return False
+    # As `_key` has it: asked of every file of a closure at each look, so no value is made of it.
+    return artifact.key == (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
-def startup_files() -> tuple[str, ...]:
-    """What this interpreter reads or runs by itself before a program's first line, as far as it exists."""
+def startup_files(*, site: bool = True) -> tuple[str, ...]:
+    """What this interpreter reads or runs by itself before a program's first line, as far as it exists.
+
+    Without `site` (the interpreter's `-S`) it looks at nothing that is installed.
+    """
     found = [os.path.join(sys.prefix, "pyvenv.cfg")]
-    for folder in sorted(_SITE):
-        found += (os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".pth"))
-    found += (os.path.join(folder, name) for folder in sorted({*_SITE, _STDLIB}) for name in _CUSTOM)
+    if site:
+        for folder in sorted(_SITE):
+            found += (os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".pth"))
+        found += (os.path.join(folder, name) for folder in sorted({*_SITE, _STDLIB}) for name in _CUSTOM)
     return tuple(path for path in found if os.path.isfile(path))
-
-
-def package_folder() -> str:
-    """The folder to import our own package from, or nothing where the interpreter finds it by itself."""
-    folder = str(PACKAGE.parent)
-    return "" if folder in _SITE else folder
 
 
 def normal_name(name: str) -> str:

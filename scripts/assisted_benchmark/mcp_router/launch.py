@@ -28,10 +28,10 @@ from assisted_benchmark.kernel.digest import Digest, digest_of
 from assisted_benchmark.kernel.errors import ServerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.mcp_router.identity import (
+    PACKAGE,
     Artifact,
     Artifacts,
     normal_name,
-    package_folder,
     startup_files,
     unchanged,
 )
@@ -91,7 +91,7 @@ class Resolved:
         if _links(self.argv[0]) != self.links:
             paths.append(self.argv[0])
         if self.python:
-            paths += set(self.found) ^ set(_findable(self.env))
+            paths += set(self.found) ^ set(_findable(self.argv, self.env))
         return tuple(sorted(set(paths)))
 
 
@@ -102,7 +102,7 @@ def resolve(launch: Launch, folder: Path, artifacts: Artifacts) -> Resolved:
         ServerError: launch_failed if it cannot be started as it stands, artifact_drift if a file or a
             package is not the one that was pinned.
     """
-    places = {"python": sys.executable, "contract": str(folder.absolute()), "package": package_folder()}
+    places = {"python": sys.executable, "contract": str(folder.absolute()), "package": str(PACKAGE.parent)}
     argv = tuple(_filled(each, places) for each in launch.argv)
     env = tuple(sorted((name, _filled(value, places)) for name, value in launch.env))
     cwd = None if launch.cwd is None else _filled(launch.cwd, places)
@@ -133,7 +133,7 @@ def resolve(launch: Launch, folder: Path, artifacts: Artifacts) -> Resolved:
     for path in _programs((*argv[1:], *(value for _, value in env))):
         watched[path] = artifacts.file(path)
     if python:
-        watched.update((path, artifacts.file(path)) for path in startup_files())
+        watched.update((path, artifacts.file(path)) for path in _startup_files(argv))
     return Resolved(
         argv=argv,
         env=env,
@@ -142,7 +142,7 @@ def resolve(launch: Launch, folder: Path, artifacts: Artifacts) -> Resolved:
         executable=executable,
         copied=copied,
         watched=tuple(watched[path] for path in sorted(watched)),
-        found=_findable(env) if python else (),
+        found=_findable(argv, env) if python else (),
         python=python,
         control=launch.control,
     )
@@ -238,9 +238,14 @@ def _programs(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _findable(env: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+def _startup_files(argv: tuple[str, ...]) -> tuple[str, ...]:
+    # Only where it stands first is `-S` the interpreter's own for sure.
+    return startup_files(site=argv[1:2] != ("-S",))
+
+
+def _findable(argv: tuple[str, ...], env: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     """What the interpreter would find first: its startup files, and what lies where PYTHONPATH leads."""
-    found = list(startup_files())
+    found = list(_startup_files(argv))
     for folder in filter(None, dict(env).get("PYTHONPATH", "").split(os.pathsep)):
         try:
             names = os.listdir(folder)

@@ -197,8 +197,10 @@ class _Route:
         changed = live.resolved.changed()
         if changed:
             raise ServerError(Reason.ARTIFACT_DRIFT, f"changed since the server was started: {_some(changed)}")
-        lines = tuple(change.line() for change in drift(self._server, tools))
-        live.observation = Observation(live.resolved.digest, tools_digest(tools), lines)
+        listed = tools_digest(tools)
+        same = listed == self._server.tools_digest
+        lines = () if same else tuple(change.line() for change in drift(self._server, tools))
+        live.observation = Observation(live.resolved.digest, listed, lines)
         return live.observation
 
     def _start(self, deadline: Deadline) -> _Live:

@@ -47,9 +47,19 @@ def test_placeholders_stand_for_the_interpreter_the_contracts_folder_and_our_pac
     assert found.cwd == str(tmp_path)
 
 
-def test_our_package_needs_no_path_where_the_interpreter_finds_it_by_itself(monkeypatch):
-    monkeypatch.setattr(identity, "PACKAGE", Path(sysconfig.get_path("purelib")) / "assisted_benchmark")
-    assert resolved(open_python(env=(("PYTHONPATH", "{package}"),))).env == (("PYTHONPATH", ""),)
+def test_our_package_is_named_by_its_folder_where_the_interpreter_would_find_it_by_itself_as_well(monkeypatch):
+    site = sysconfig.get_path("purelib")
+    monkeypatch.setattr(launch, "PACKAGE", Path(site) / "assisted_benchmark")
+    assert resolved(open_python(env=(("PYTHONPATH", "{package}"),))).env == (("PYTHONPATH", site),)
+
+
+@promise("W10")
+def test_what_an_interpreter_runs_by_itself_is_watched_unless_its_first_option_forbids_that():
+    site = sysconfig.get_path("purelib")
+    pth = next(os.path.join(site, name) for name in os.listdir(site) if name.endswith(".pth"))
+    for argv, runs in (((), True), (("-S", "-m", "x"), False), (("-E", "-S"), True), (("-m", "x", "-S"), True)):
+        found = resolved(open_python(*argv))
+        assert (pth in found.found, any(each.path == pth for each in found.files)) == (runs, runs)
 
 
 @promise("W10")

@@ -287,7 +287,7 @@ def test_a_script_that_is_replaced_while_its_server_runs_is_drift_at_the_next_fr
 def test_a_package_that_changes_after_the_launch_was_sealed_is_named(launcher, tmp_path, monkeypatch):
     pth = tmp_path / "late.pth"
     found = [()]
-    monkeypatch.setattr("assisted_benchmark.mcp_router.launch.startup_files", lambda: found[0])
+    monkeypatch.setattr("assisted_benchmark.mcp_router.launch.startup_files", lambda **_: found[0])
     router = a_router(launcher, tmp_path)
     router.launches()
     pth.write_text("import os\n")

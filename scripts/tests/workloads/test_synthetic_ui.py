@@ -1,4 +1,6 @@
+import hashlib
 import json
+import sys
 
 import jsonschema_rs
 import pytest
@@ -8,7 +10,7 @@ from marks import promise
 
 from assisted_benchmark.kernel.errors import InputError
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.workloads.synthetic_ui import TARGETS, TOOLS, SyntheticUi
+from assisted_benchmark.workloads.synthetic_ui import TARGETS, TOOLS, SyntheticUi, own_sha256
 
 SEEDS = st.integers(0, 2**53 - 1)
 TASKS = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,20}", fullmatch=True)
@@ -130,3 +132,10 @@ def test_the_tools_refuse_what_they_do_not_name_and_take_any_word_as_target():
     assert not schemas["click_target"].is_valid({"taskId": 1, "targetId": "approve"})
     assert not schemas["read_task"].is_valid({})
     assert SyntheticUi(7, "t-1").tools() == list(TOOLS)
+
+
+def test_scenes_are_the_same_where_the_interpreter_has_no_sha_256_of_its_own(monkeypatch):
+    assert own_sha256()(b"abc").hexdigest() == hashlib.sha256(b"abc").hexdigest()
+    for module in ("_sha2", "_sha256"):
+        monkeypatch.setitem(sys.modules, module, None)
+    assert own_sha256() is hashlib.sha256
