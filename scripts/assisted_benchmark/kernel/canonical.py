@@ -1,7 +1,7 @@
 r"""What "the same call" means: strict I-JSON in, RFC 8785 bytes out.
 
 `parse` admits raw bytes or says why not; `canonical_bytes` writes a value's one
-spelling. Both have a fast path on `orjson` inside a subset where its answer is
+spelling. Both have a fast path on `orjson` for plain values, where its answer is
 provably right, and a slow path that is right everywhere (and explains).
 
 Why the fast parse is right. `orjson` keeps the last of two equal keys, so duplicates
@@ -11,13 +11,13 @@ text that parses holds half as many strings, and the parsed value holds as many 
 stand in runs. From its start on, each two of a run are one escaped backslash; one that is
 left over escapes what follows the run. So once the pairs are taken out, `\"` is exactly
 an escaped quote: taking them out joins no two runs. Of the escapes only `\u` can make a
-NUL or a lone surrogate; a text with `\u` leaves the subset. So do floats, and integers
-beyond the safe range, because `orjson` rounds large integers silently.
+NUL or a lone surrogate; a text with `\u` goes the slow way. Floats, and integers beyond the
+safe range, are not plain, because `orjson` rounds large integers silently.
 
 Why the fast writer is right. For null, booleans, safe integers, strings, lists and
 string-keyed objects `orjson` writes RFC 8785's bytes except for the order of keys: by
 code point, where RFC 8785 has UTF-16 code units. The two differ only where a key holds
-a character beyond U+FFFF, so such keys leave the subset.
+a character beyond U+FFFF, so a value with such keys is not plain.
 
 As RFC 8785 has one number type, `1` and `1.0` have the same bytes. A parsed value still
 tells them apart (int, float), which is how a schema's `integer` insists on its spelling.
@@ -37,9 +37,23 @@ from assisted_benchmark.kernel.errors import CanonicalError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.strict_json import MAX_DEPTH, MAX_NODES, MIB, SAFE_INTEGER, Json, check, parse_strictly
 
-__all__ = ["MAX_DEPTH", "MAX_NODES", "MIB", "SAFE_INTEGER", "Canonical", "Json", "canonical_bytes", "parse"]
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_NODES",
+    "MIB",
+    "NOT_PLAIN",
+    "SAFE_INTEGER",
+    "Canonical",
+    "Json",
+    "canonical_bytes",
+    "parse",
+    "parse_telling",
+    "plain_bytes",
+    "plain_strings",
+    "strings_in",
+]
 
-_OUTSIDE: Final = -1
+NOT_PLAIN: Final = -1
 _SORTED: Final = orjson.OPT_SORT_KEYS
 
 
@@ -52,15 +66,28 @@ def parse(raw: bytes, max_bytes: int = MIB) -> Json:
         CanonicalError: too_large, malformed_unicode, malformed_call, duplicate_key,
             unsafe_integer, non_finite_number or too_deep.
     """
+    return parse_telling(raw, max_bytes)[0]
+
+
+def parse_telling(raw: bytes, max_bytes: int = MIB) -> tuple[Json, bool]:
+    """As `parse`; and whether the value is plain, so that `plain_bytes` may write it and every part of it."""
     if len(raw) <= max_bytes and b"\\u" not in raw:
         try:
             value = orjson.loads(raw)
         except orjson.JSONDecodeError:
-            return parse_strictly(raw, max_bytes)
-        escaped = raw.replace(b"\\\\", b"").count(b'\\"') if b"\\" in raw else 0
-        if _strings_in_subset(value) * 2 == raw.count(b'"') - escaped:
-            return value
-    return parse_strictly(raw, max_bytes)
+            return parse_strictly(raw, max_bytes), False
+        if plain_strings(value) == strings_in(raw):
+            return value, True
+    return parse_strictly(raw, max_bytes), False
+
+
+def plain_bytes(value: Json) -> bytes:
+    """As `canonical_bytes`, of a value or a part of one that `parse_telling` called plain: it is not walked again.
+
+    It holds no float, no integer beyond the safe range, no key with a
+    character beyond U+FFFF; and without `\\u` in its text, no NUL and no lone surrogate.
+    """
+    return orjson.dumps(value, option=_SORTED)
 
 
 def canonical_bytes(value: Json) -> bytes:
@@ -69,7 +96,7 @@ def canonical_bytes(value: Json) -> bytes:
     Raises:
         CanonicalError: the value is no JSON value, or is one that `parse` refuses.
     """
-    if _strings_in_subset(value) != _OUTSIDE:
+    if plain_strings(value) != NOT_PLAIN:
         try:
             written = orjson.dumps(value, option=_SORTED)
         except orjson.JSONEncodeError as error:
@@ -97,8 +124,14 @@ class Canonical:
         return orjson.loads(self.data)
 
 
-def _strings_in_subset(top: Json) -> int:
-    """How many strings the value holds, keys included; _OUTSIDE if it leaves the subset or comes near a bound.
+def strings_in(raw: bytes) -> int:
+    """How many strings a JSON text holds, keys included."""
+    escaped = raw.replace(b"\\\\", b"").count(b'\\"') if b"\\" in raw else 0
+    return (raw.count(b'"') - escaped) // 2
+
+
+def plain_strings(top: Json) -> int:
+    """How many strings a plain value holds, keys included; NOT_PLAIN of all others, and of what comes near a bound.
 
     Goes level by level: measured faster than recursion, and a list that holds itself ends at a bound.
     """
@@ -115,24 +148,24 @@ def _strings_in_subset(top: Json) -> int:
             elif kind is dict:
                 for key in value:
                     if type(key) is not str or not (key.isascii() or max(key) <= "\uffff"):
-                        return _OUTSIDE
+                        return NOT_PLAIN
                 strings += len(value)
                 nodes += len(value)
                 if nodes > MAX_NODES:
-                    return _OUTSIDE
+                    return NOT_PLAIN
                 below.extend(value.values())
             elif kind is list:
                 nodes += len(value)
                 if nodes > MAX_NODES:
-                    return _OUTSIDE
+                    return NOT_PLAIN
                 below.extend(value)
             elif kind is int:
                 if not -SAFE_INTEGER <= value <= SAFE_INTEGER:
-                    return _OUTSIDE
+                    return NOT_PLAIN
             elif value is not None and kind is not bool:
-                return _OUTSIDE
+                return NOT_PLAIN
         depth += 1
         if below and depth == MAX_DEPTH:
-            return _OUTSIDE
+            return NOT_PLAIN
         level = below
     return strings

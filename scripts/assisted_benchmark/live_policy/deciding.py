@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from assisted_benchmark.kernel.canonical import parse
+from assisted_benchmark.kernel.canonical import MIB, NOT_PLAIN, strings_in
 from assisted_benchmark.kernel.clock import Instant
 from assisted_benchmark.kernel.decision import Admitted, Refused
 from assisted_benchmark.kernel.errors import HarnessError, InputError
@@ -22,6 +22,7 @@ from assisted_benchmark.live_policy.proposal import read_proposal
 from assisted_benchmark.live_policy.states import State
 
 _SORTED: Final = orjson.OPT_SORT_KEYS
+_NOTHING: Final = (None, NOT_PLAIN)
 # As a plain string: an enumeration's members compare and hash more slowly.
 _SEALED: Final = State.SEALED.value
 _NEAR: Final = frozenset({Reason.ARGUMENTS_INVALID, Reason.WRONG_TARGET, Reason.ARGUMENTS_ALTERED})
@@ -64,7 +65,7 @@ class Decider:
             return None
         grant.seen(now)
         step = grant.step
-        candidate = step.by_proposal.get(raw) or _called(step, raw)
+        candidate = _called(step, raw)
         return None if candidate is None else Way(grant, step, _permit(grant, candidate))
 
     def explain(self, session: Session, raw: bytes, now: Instant) -> Way | Refused:
@@ -100,16 +101,19 @@ class Decider:
 def _called(step: PlannedStep, raw: bytes) -> Candidate | None:
     """The candidate that these bytes propose, in whatever spelling, if they say no more than that.
 
-    Why equal bytes are an equal call: `orjson` writes a JSON text that denotes the parsed
-    arguments, and the sealed bytes denote the sealed ones; one text denotes one value. A float
-    such as `1.0` is written with its point, as sealed integers never are, so it does not match.
+    Why equal bytes are the same proposal: what `orjson` writes denotes the value that it read, and the
+    sealed bytes denote the sealed one; one text denotes one value. Of a plain value it reads and writes
+    nothing inexactly: `1.0` is written with its point, an integer that it rounds with an exponent.
+    It reads over a key that stands twice, which leaves the text with a string too many.
     """
-    try:
-        value = parse(raw)
-        call = (value["server"], value["tool"], orjson.dumps(value["arguments"], option=_SORTED))
-        return step.by_call.get(call) if len(value) == 3 else None
-    except (InputError, KeyError, TypeError, orjson.JSONEncodeError):
+    if len(raw) > MIB:
         return None
+    try:
+        written = orjson.dumps(orjson.loads(raw), option=_SORTED)
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        return None
+    candidate, strings = step.by_proposal.get(written, _NOTHING)
+    return candidate if strings == strings_in(raw) else None
 
 
 def _permit(grant: OpenGrant, candidate: Candidate) -> Admitted:

@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 
 from assisted_benchmark.contract.json_schema import Checker, closed
 from assisted_benchmark.contract.model import Contract, Effect, Server, Tool
-from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes
+from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes, plain_strings
 from assisted_benchmark.kernel.digest import Digest, digest_of
 from assisted_benchmark.kernel.errors import DocumentError, Problem
 from assisted_benchmark.kernel.names import name_fault
@@ -142,9 +142,9 @@ class PlannedStep:
         return {(each.server, each.tool, each.arguments): each for each in self.candidates}
 
     @cached_property
-    def by_proposal(self) -> dict[bytes, Candidate]:
-        """From the RFC 8785 bytes of the proposal that asks for a candidate and says no more."""
-        return {each.proposal: each for each in self.candidates}
+    def by_proposal(self) -> dict[bytes, tuple[Candidate, int]]:
+        """From the RFC 8785 bytes of the proposal that asks for a candidate and no more; with its `plain_strings`."""
+        return {each.proposal: (each, plain_strings(Canonical(each.proposal).value)) for each in self.candidates}
 
 
 @frozen(kw_only=True, slots=False)

@@ -2,7 +2,7 @@
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from live_bench import (
     APPROVE,
@@ -75,13 +75,26 @@ CLOCKS = st.sampled_from(
         lambda clock: clock.reboot("boot-2"),
     ]
 )
+# What reads as a sealed call only to a parser that is not strict; and a spelling of one that is one.
+SPELLINGS = (
+    b'{"server":"lba","tool":"get_status","arguments":{"verbose":false,"verbose":true}}',
+    b'{"tool":"x","server":"lba","tool":"get_status","arguments":{"verbose":true}}',
+    b'{"server":"lba","tool":"get_status","arguments":{"\\u0076erbose":"\\"", "verbose":true}}',
+    b'{"server":"lba","tool":"get_\\u0073tatus","arguments":{"verbose":true}}',
+    b'{"server":"lba","tool":"get_status","arguments":{"verbose":true}}' + b"\n" * (1 << 20),
+)
 LOOKING, ASKING = asking("lba", "get_benchmark_series", {}), asking("lba", "get_status", {"verbose": True})
 EARLIER = st.lists(st.sampled_from([LOOKING, ASKING, choosing(HOLD)]), max_size=3)
 
 
 @promise("K7", "L11")
 @settings(max_examples=250, deadline=None)
-@given(raw=PROPOSALS, other=SESSIONS, strike=CLOCKS, earlier=EARLIER)
+@given(raw=PROPOSALS | st.sampled_from(SPELLINGS), other=SESSIONS, strike=CLOCKS, earlier=EARLIER)
+@example(raw=SPELLINGS[0], other={}, strike=lambda clock: None, earlier=[LOOKING])
+@example(raw=SPELLINGS[1], other={}, strike=lambda clock: None, earlier=[LOOKING])
+@example(raw=SPELLINGS[2], other={}, strike=lambda clock: None, earlier=[LOOKING])
+@example(raw=SPELLINGS[3], other={}, strike=lambda clock: None, earlier=[LOOKING])
+@example(raw=SPELLINGS[4], other={}, strike=lambda clock: None, earlier=[LOOKING])
 def test_the_fast_path_admits_what_every_check_passes_and_never_anything_else(raw, other, strike, earlier):
     bench = a_bench(LOOK, ASK, a_group())
     for each in earlier:
