@@ -59,6 +59,7 @@ _KEYS: Final = (
 )
 _QUOTES: Final = 4 * len(_KEYS) - 2
 _FIRST_BYTES: Final = b'{"arguments":"'
+_FRAME: Final = framed("receipt@1")
 
 
 @lru_cache(maxsize=16)
@@ -73,13 +74,8 @@ def first_prev(ledger_id: str, run: str) -> Digest:
 
 
 def line_digest(line: bytes) -> Digest:
-    """A receipt's digest: `digest_of("receipt@1", line)`, with the frame laid out once a size."""
-    return Digest("sha256:" + sha256(_frame(len(line)) + line).hexdigest())
-
-
-@lru_cache(maxsize=4096)
-def _frame(size: int) -> bytes:
-    return framed("receipt@1") + size.to_bytes(8, "big")
+    """A receipt's digest: `digest_of("receipt@1", line)`, with the frame laid out once."""
+    return Digest("sha256:" + sha256(_FRAME + len(line).to_bytes(8, "big") + line).hexdigest())
 
 
 def write_line(
@@ -263,7 +259,9 @@ class _Walk:
                 if value["seq"] != seq or value["prev"] != prev:
                     self.find(Reason.CHAIN_BROKEN, number, value["seq"], _breach(value["seq"], seq))
                     seq = value["seq"]
-                elif fault := _contradiction(value, states.get(value["group"], initial), initial, edges):
+                elif (value["before"] or value["kind"] == OUTCOME) and (
+                    fault := _contradiction(value, states.get(value["group"], initial), initial, edges)
+                ):
                     self.find(Reason.RECEIPT_INCONSISTENT, number, seq, fault)
                 if value["before"]:
                     states[value["group"]] = value["state"]
@@ -293,10 +291,10 @@ def _breach(seq: int, expected: int) -> str:
 
 
 def _contradiction(value: dict[str, Any], now: str, initial: str, edges: frozenset[tuple[str, str]]) -> str:
-    """What a receipt says that cannot be so after the receipts before it; empty if nothing."""
+    """What a transition or an outcome says that cannot be so after the receipts before it; empty if nothing."""
     before = value["before"]
     if not before:
-        return "an outcome of a group that was never claimed" if value["kind"] == OUTCOME and now == initial else ""
+        return "an outcome of a group that was never claimed" if now == initial else ""
     if before != now:
         return f"a group left `{before}` while it was `{now}`"
     return "" if (before, value["state"]) in edges else f"no edge `{before}` -> `{value['state']}`"
