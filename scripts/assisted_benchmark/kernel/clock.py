@@ -45,7 +45,8 @@ class SystemClock:
         return self._boot_id
 
     def now(self) -> Instant:
-        return Instant(time.time_ns(), time.clock_gettime_ns(_BOOT))
+        # Read several times a call: the tuple itself is made in half the time that its named constructor takes.
+        return tuple.__new__(Instant, (time.time_ns(), time.clock_gettime_ns(_BOOT)))
 
 
 def _read_boot_id() -> str:
@@ -105,7 +106,8 @@ class Deadline:
 
     def remaining_ns(self) -> int:
         """What is left, never negative."""
-        return max(0, self._at_ns - self._clock.now().mono_ns)
+        left = self._at_ns - self._clock.now().mono_ns
+        return left if left > 0 else 0
 
     @property
     def passed(self) -> bool:

@@ -321,7 +321,7 @@ class ClientSession:
             self._exchange.drain()  # a second answer may stand right behind the first
         if len(self._inbox.answers) > 1:
             return Uncertain(Reason.RESULT_INVALID, "the server answered the call twice", wrote)
-        return judged(self._inbox.answers[0], wrote, replied)
+        return judged(self._inbox.answers[0], self._inbox.plain, wrote, replied)
 
     def _send_cancelled(self, request_id: int, reason: str) -> None:
         self._inbox.send(write_notification(CANCELLED, {"requestId": request_id, "reason": reason}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from assisted_benchmark.kernel.canonical import Json, canonical_bytes, parse
+from assisted_benchmark.kernel.canonical import Json, canonical_bytes, parse_telling, plain_bytes
 from assisted_benchmark.kernel.clock import Instant
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import shown
@@ -29,9 +29,9 @@ from assisted_benchmark.wire.outcomes import CallEnd, Error, Limits, Odd, Oddity
 class Inbox:
     """Sorts what comes: answers to the one awaited request, and everything else.
 
-    `answers` holds what answered it; more than one contradict each other. `changed`: the tool
-    list may differ from the one listed last. `deaf`: a server that promised to tell of changes
-    has stopped telling, for good.
+    `answers` holds what answered it; more than one contradict each other. `plain`: the last of
+    them may be written by `plain_bytes`. `changed`: the tool list may differ from the one listed
+    last. `deaf`: a server that promised to tell of changes has stopped telling, for good.
     """
 
     def __init__(self, channel: Channel, limits: Limits) -> None:
@@ -42,6 +42,8 @@ class Inbox:
         self._watch: _Watch | None = None
         self._subscription: int | None = None
         self.answers: list[Response | Bad] = []
+        self.plain = False
+        self._line_plain = False
         self.subscribed = False
         self.deaf = False
         self.changed = False
@@ -92,10 +94,14 @@ class Inbox:
         lines = self._channel.lines
         while lines:
             line = lines.popleft()
-            self._take(line if isinstance(line, Bad) else read_frame(line, self._limits.line, parse))
+            self._take(line if isinstance(line, Bad) else read_frame(line, self._limits.line, self._parse))
         if self._channel.half:
             self._channel.half = False
             self.record(Odd.HALF_LINE, "the last line has no end")
+
+    def _parse(self, line: bytes, max_bytes: int) -> Json:
+        value, self._line_plain = parse_telling(line, max_bytes)
+        return value
 
     def _take(self, frame: Request | Notification | Response | Bad) -> None:
         if isinstance(frame, Response):
@@ -118,6 +124,7 @@ class Inbox:
     def _take_response(self, response: Response) -> None:
         if self._is_awaited(response.id):
             self.answers.append(response)
+            self.plain = self._line_plain
         elif type(response.id) is int and response.id == self._subscription:
             self.lose_subscription("the server ended the subscription to its tool list")
         elif type(response.id) is int and 0 < response.id <= self._last_id:
@@ -181,12 +188,13 @@ class _Watch:
         self._callback(Progress(current, known_total, message if type(message) is str else ""))
 
 
-def judged(answer: Response | Bad, wrote: Instant, replied: Instant) -> CallEnd:
-    """What an answer to a call is worth."""
+def judged(answer: Response | Bad, plain: bool, wrote: Instant, replied: Instant) -> CallEnd:
+    """What an answer to a call is worth; `plain` says that `plain_bytes` may write it."""
+    spell = plain_bytes if plain else canonical_bytes
     if isinstance(answer, Bad):
         return Uncertain(Reason.RESULT_INVALID, f"the answer is no message: {answer.detail}", wrote)
     if answer.error is not None:
-        return Error(canonical_bytes(answer.error), answer.error, wrote, replied)
+        return Error(spell(answer.error), answer.error, wrote, replied)
     result = answer.result
     if type(result) is not dict:
         return Uncertain(Reason.RESULT_INVALID, "the result is not an object", wrote)
@@ -196,7 +204,7 @@ def judged(answer: Response | Bad, wrote: Instant, replied: Instant) -> CallEnd:
         return Uncertain(
             Reason.RESULT_INVALID, "the result has no content list, or an isError that is no boolean", wrote
         )
-    return Result(canonical_bytes(result), result, wrote, replied)
+    return Result(spell(result), result, wrote, replied)
 
 
 def as_object(value: Json) -> dict[str, Json]:

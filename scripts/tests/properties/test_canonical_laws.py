@@ -10,7 +10,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from marks import promise
 
-from assisted_benchmark.kernel.canonical import SAFE_INTEGER, Canonical, canonical_bytes, parse
+from assisted_benchmark.kernel.canonical import (
+    SAFE_INTEGER,
+    Canonical,
+    canonical_bytes,
+    parse,
+    parse_telling,
+    plain_bytes,
+)
 from assisted_benchmark.kernel.errors import CanonicalError
 from assisted_benchmark.kernel.strict_json import check, parse_strictly
 
@@ -105,6 +112,28 @@ def by_the_standard_library(raw: bytes):
 def test_the_fast_parse_admits_what_the_strict_one_admits_with_the_same_value(text):
     raw = text.encode()
     assert outcome(parse, raw) == outcome(parse_strictly, raw)
+
+
+def parts_of(value):
+    """The value and everything in it."""
+    yield value
+    for part in value.values() if type(value) is dict else value if type(value) is list else ():
+        yield from parts_of(part)
+
+
+@promise("K1", "K3")
+@COUNT
+@given(values.flatmap(spellings))
+@example('{"𐀀":1,"￿":2}')
+@example('{"a":[1.0,{"b":1e400}]}')
+@example(r'{"b":"\b\f\r\"\\","a":["é",{}]}')
+def test_what_the_parser_calls_plain_is_written_at_once_as_the_standard_has_it_and_so_is_each_part_of_it(text):
+    try:
+        value, plain = parse_telling(text.encode())
+    except CanonicalError:
+        return
+    for part in parts_of(value) if plain else ():
+        assert plain_bytes(part) == rfc8785.dumps(part)
 
 
 @promise("K2")
