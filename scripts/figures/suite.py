@@ -12,7 +12,7 @@ from assisted_benchmark.suite.speed import cases_a_second
 from figures.bench import ROOT
 from figures.figure import Figure, at_least, at_most
 
-_PROCESS_CASE = "approve-once-process/plain"
+_PROCESS_CASE = "over-stdio/plain"  # the synthetic UI alone, by two calls
 
 
 def figures() -> Iterator[Figure]:

@@ -112,7 +112,7 @@ def test_stdio_ui_action_flows_through_server_set_broker_router_and_oracle():
 
         servers.close()
         oracle = Oracle(7, "t-1")
-        reading = oracle.judge(servers.events("synthetic-ui"))
+        reading = oracle.judge(*servers.starts("synthetic-ui"))
         assert (reading.state, reading.disagreements) == ("approved", ())
         # What the client heard tells nothing of what the oracle knows.
         assert b"approved" not in chosen.result

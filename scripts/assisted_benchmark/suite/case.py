@@ -208,7 +208,7 @@ class CaseRun:
         for server in self._case.plan.policy.contract.servers:
             if is_synthetic(server):
                 run = self._case.run
-                reading = _oracle(run.seed, run.task).judge(self._seat.world.events(server.id))
+                reading = _oracle(run.seed, run.task).judge(*self._seat.world.starts(server.id))
                 self._say("oracle", reading.state, server=server.id)
                 return reading
         return None
@@ -216,9 +216,9 @@ class CaseRun:
     def _confirmed(self, reading: OracleReading | None) -> int:
         if reading is not None and reading.disagreements:
             return 0
-        events = self._seat.world.events
+        starts = self._seat.world.starts
         servers = self._case.plan.policy.contract.servers
-        return sum([event.kind != "rejected" for each in servers for event in events(each.id)])
+        return sum([event.kind != "rejected" for each in servers for start in starts(each.id) for event in start])
 
     def _stamps(self) -> tuple[str, ...]:
         """What this case does not guarantee."""

@@ -139,8 +139,8 @@ class Experiment:
         named = [(group_key(seat.grant.digest, step.index), step) for step in self._case.plan.steps]
         rows = [(seat.ledger.row(key), key, step) for key, step in named]
         _, key, step = next((each for each in rows if each[0] and each[0].state == State.UNRESOLVED), rows[-1])
-        events = seat.world.events(step.server.id)
-        acted = any(event.tool == step.tool.name and event.kind != "rejected" for event in events)
+        starts = seat.world.starts(step.server.id)
+        acted = any(event.tool == step.tool.name and event.kind != "rejected" for start in starts for event in start)
         state = State.SUCCEEDED if acted else State.FAILED
         finding = Finding(key.hex(), state, canonical_bytes({"acted": acted}))
         operator = seat.keys.key(Purpose.OPERATOR)

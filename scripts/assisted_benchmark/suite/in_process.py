@@ -90,9 +90,9 @@ class InProcess:
         """How many calls arrived at each server."""
         return {name: sum(face.received.values()) for name, face in self._faces.items()}
 
-    def events(self, server: str) -> list[Event]:
-        """What a server really did: the oracle's view."""
-        return self._faces[server].model.events
+    def starts(self, server: str) -> list[list[Event]]:
+        """What a server really did, the oracle's view: a model is started once."""
+        return [self._faces[server].model.events]
 
     def arm(self, server: str, fault: Fault) -> None:
         """From now on this server misbehaves."""

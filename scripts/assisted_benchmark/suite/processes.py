@@ -70,13 +70,12 @@ class Processes:
         """How many calls arrived at all servers."""
         return sum(self.calls.values())
 
-    def events(self, server: str) -> list[Event]:
-        """What a server really did, as it told the harness; nothing, for one that has no channel."""
-        events: list[Event] = []
-        for control in self._controls.get(server, ()):
+    def starts(self, server: str) -> list[list[Event]]:
+        """What a server really did, as it told the harness, by its starts; nothing, for one that has no channel."""
+        controls = self._controls.get(server, ())
+        for control in controls:
             control.poll()
-            events.extend(control.events)
-        return events
+        return [control.events for control in controls]
 
     def arm(self, server: str, fault: Fault) -> None:
         """From its next call on, this server misbehaves.
@@ -114,12 +113,26 @@ class Processes:
         return self._router.send(claimed, gate=gate, deadline=self._real_time(deadline, ANSWER_NS))
 
     def close(self) -> None:
-        """End every server, and hear the last of what they did."""
-        self._router.close()
-        for controls in self._controls.values():
+        """End every server, and hear the last of what they did.
+
+        Raises:
+            ServerError: could_not_run, if a process of a server is still there; what the workloads' channels raise.
+        """
+        endings = self._router.close()
+        controls = [control for each in self._controls.values() for control in each]
+        try:
             for control in controls:
                 control.finish(_END_SECONDS)
+        finally:
+            for control in controls:
                 control.close()
+        for server, ended in endings.items():
+            left = [str(pid) for ending in ended for pid in ending.left]
+            if left:
+                raise ServerError(
+                    Reason.COULD_NOT_RUN,
+                    f"processes of `{server}` could not be ended: {', '.join(left)}; end them before the next run",
+                )
 
     def _real_time(self, deadline: Deadline, most_ns: int) -> Deadline:
         return Deadline.after(self._real, min(most_ns, deadline.remaining_ns()))

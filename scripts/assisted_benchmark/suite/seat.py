@@ -44,8 +44,8 @@ class World(Dispatcher, Protocol):
     def calls(self) -> dict[str, int]:
         """How many calls arrived at each server."""
 
-    def events(self, server: str) -> list[Event]:
-        """What a server really did."""
+    def starts(self, server: str) -> list[list[Event]]:
+        """What a server really did, one list for each time it was started."""
 
     def arm(self, server: str, fault: Fault) -> None:
         """From now on this server misbehaves."""

@@ -69,27 +69,51 @@ class Oracle:
         self._first_frame = f"f0-{text[16:28]}"
         self.canary = f"canary-{text[48:]}"
 
-    def judge(self, events: Iterable[Event]) -> OracleReading:
-        """Replay the events under the rule, and note each place where the workload departs from it."""
-        state, link = "undecided", self._root
-        frames = [self._first_frame]
+    def judge(self, *starts: Iterable[Event]) -> OracleReading:
+        """Replay the events of each start under the rule, and note each place where the workload departs from it.
+
+        A workload that is started again has forgotten everything; what it did before has happened all the same.
+        """
+        state = "undecided"
+        frames: list[str] = []
         actions: list[str] = []
         wrong: list[str] = []
+        for number, events in enumerate(starts, 1):
+            state = self._replay(events, f"start {number}, " if number > 1 else "", frames, actions, wrong)
+        return OracleReading(
+            state,
+            tuple(frames or [self._first_frame]),
+            self._reading,
+            self._limit,
+            "hold" if self._reading > self._limit else "approve",
+            tuple(actions),
+            tuple(wrong),
+        )
+
+    def _replay(
+        self, events: Iterable[Event], start: str, frames: list[str], actions: list[str], wrong: list[str]
+    ) -> str:
+        """The last state of one start; its frames, its actions and what departs from the rule are added."""
+        state, link = "undecided", self._root
+        clicked = False
+        frames.append(self._first_frame)
         for number, event in enumerate(events, 1):
+            at = f"{start}event {number}"
             target = str(event.facts.get("target"))
             if event.kind == "click":
-                if actions or target not in ("approve", "hold"):
-                    wrong.append(f"event {number}: the click on `{target}` was not possible")
+                if clicked or target not in ("approve", "hold"):
+                    wrong.append(f"{at}: the click on `{target}` was not possible")
+                clicked = True
                 actions.append(target)
                 state = _after(target)
                 frames.append(f"f1-{_sha(self._root, target)[:12]}")
             elif target or event.kind not in ("read", "rejected"):
-                wrong.append(f"event {number}: there is no `{event.kind}` with the target `{target}`")
+                wrong.append(f"{at}: there is no `{event.kind}` with the target `{target}`")
             told = _sha(link, f"{number}\n{event.kind}\n{target}")
             link = bytes.fromhex(told)
             identity = (number, f"e{number}-{told[:12]}")
             if (event.seq, event.id) != identity:
-                wrong.append(f"event {number}: its identity is {(event.seq, event.id)}, the rule gives {identity}")
+                wrong.append(f"{at}: its identity is {(event.seq, event.id)}, the rule gives {identity}")
             facts = {
                 "target": target,
                 "state": state,
@@ -100,12 +124,11 @@ class Oracle:
             }
             if event.facts != facts:
                 wrong.extend(
-                    f"event {number}: {key} is {event.facts.get(key)!r}, the rule gives {facts.get(key)!r}"
+                    f"{at}: {key} is {event.facts.get(key)!r}, the rule gives {facts.get(key)!r}"
                     for key in sorted(facts.keys() | event.facts.keys())
                     if event.facts.get(key) != facts.get(key)
                 )
-        right = "hold" if self._reading > self._limit else "approve"
-        return OracleReading(state, tuple(frames), self._reading, self._limit, right, tuple(actions), tuple(wrong))
+        return state
 
 
 def score(

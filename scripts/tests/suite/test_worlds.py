@@ -1,18 +1,25 @@
 """The servers of a case: as models here, as processes behind the router, and both come to the same."""
 
 import pytest
+from attrs import evolve
 from marks import promise
 from suite_world import ROOT, a_root, cases_in, ran, scenario
 
 from assisted_benchmark.contract.document import load_contract
 from assisted_benchmark.kernel.clock import SECOND, Deadline, ManualClock
+from assisted_benchmark.kernel.decision import Admitted
+from assisted_benchmark.kernel.digest import digest_of
 from assisted_benchmark.kernel.errors import ServerError
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.ledger.protocol import Claimed
 from assisted_benchmark.live_policy.ports import Observation, Unavailable
+from assisted_benchmark.mcp_router.process import Launcher, Process
 from assisted_benchmark.suite.in_process import InProcess, launches_in_process, model_of, models_of
+from assisted_benchmark.suite.processes import Processes
 from assisted_benchmark.suite.result import Verdict
 from assisted_benchmark.suite.runner import RunPlan, discover, run, select
 from assisted_benchmark.workloads.faults import Fault, FaultKind
+from assisted_benchmark.workloads.oracle import Oracle
 
 FOLDER = str(ROOT / "contracts")
 
@@ -90,6 +97,40 @@ def test_faults_strike_real_processes_and_what_cannot_be_played_gives_no_verdict
         "killed": Verdict.COULD_NOT_RUN,
         "unheard": Verdict.COULD_NOT_RUN,
     }
+
+
+@promise("H5")
+def test_a_case_whose_server_leaves_somebody_behind_has_no_verdict(monkeypatch):
+    stop = Process.stop
+    monkeypatch.setattr(Process, "stop", lambda *args: evolve(stop(*args), left=(4242, 4243)))
+    case = select(discover(ROOT), k="over-stdio/plain")[0]
+    result = ran(case).result
+    assert (result.verdict, result.reason, result.detail) == (
+        Verdict.COULD_NOT_RUN,
+        "could_not_run",
+        "processes of `synthetic-ui` could not be ended: 4242, 4243; end them before the next run",
+    )
+
+
+@promise("L33", "H5")
+def test_what_a_server_did_before_and_after_it_was_started_again_is_told_apart():
+    contract = load_contract(ROOT / "contracts/lba-and-synthetic-ui.contract.yaml", ROOT)
+    clock = ManualClock()
+    with Launcher() as launcher:
+        servers = Processes(contract, FOLDER, clock, launcher, seed=7, task="t-1")
+        servers.arm("synthetic-ui", Fault(FaultKind.DIE_AFTER, nth=1))
+        for _ in range(2):
+            observation = servers.observe("synthetic-ui", fresh=False, deadline=Deadline.after(clock, 60 * SECOND))
+            assert isinstance(observation, Observation)
+            permit = Admitted(
+                b"group", digest_of("candidate@1", b"1"), "synthetic-ui", "read_task", b'{"taskId":"t-1"}'
+            )
+            servers.send(Claimed(permit, "run-1"), gate=lambda: True, deadline=Deadline.after(clock, 60 * SECOND))
+        servers.close()
+    starts = servers.starts("synthetic-ui")
+    assert [[event.kind for event in start] for start in starts] == [["read"], ["read"]]
+    assert Oracle(7, "t-1").judge(*starts).disagreements == ()
+    assert servers.calls["synthetic-ui"] == 2
 
 
 def counted(result):

@@ -105,6 +105,20 @@ def test_a_second_click_that_the_workload_lets_through_is_flagged():
 
 
 @promise("L33")
+def test_each_start_is_judged_by_itself_and_what_was_done_before_it_still_counts():
+    reading = Oracle(7, "t-1").judge(played("approve").events, played().events, played("approve").events)
+    alone = Oracle(7, "t-1").judge(played("approve").events)
+    assert (reading.state, reading.actions, reading.disagreements) == ("approved", ("approve", "approve"), ())
+    assert reading.frames == alone.frames + alone.frames[:1] + alone.frames
+    forgot = Oracle(7, "t-1").judge(played("approve").events, ())
+    assert (forgot.state, forgot.actions) == ("undecided", ("approve",))
+    joined = Oracle(7, "t-1").judge([*played("approve").events, *played("approve").events])
+    assert joined.disagreements != ()
+    later = Oracle(7, "t-1").judge((), [played("approve").events[0]._replace(kind="look")])
+    assert later.disagreements[0] == "start 2, event 1: there is no `look` with the target ``"
+
+
+@promise("L33")
 @pytest.mark.parametrize(
     "change",
     [
