@@ -71,14 +71,12 @@ class Carrier:
         )
         if isinstance(seen, Unavailable):
             return self._refuse(way, seen.reason, seen.detail)
-        drift = list(seen.drift)
+        drift = seen.drift
         if seen.launch != self._trust.launches[server.id]:
-            drift.append("the launch is not the one that was sealed")
+            drift = (*drift, "the launch is not the one that was sealed")
         if seen.tools != server.tools_digest and not seen.drift:
-            drift.append("the tool list is not the pinned one")
-        if not drift:
-            return None
-        return self._refuse(way, Reason.CONTRACT_DRIFT, f"`{server.id}`: {'; '.join(drift)}")
+            drift = (*drift, "the tool list is not the pinned one")
+        return self._refuse(way, Reason.CONTRACT_DRIFT, f"`{server.id}`: {'; '.join(drift)}") if drift else None
 
     def claim(self, way: Way) -> Claimed | Refused:
         self._on_moment(Moment.CLAIM)
@@ -168,7 +166,7 @@ class Carrier:
         here = self._machine.host_identity() == grant.session.host and self._clock.boot_id == grant.session.boot
         if not here:
             return Verdict(State.UNRESOLVED, Reason.WRONG_HOST, "the host is another one than at sealing")
-        if any(grant.expired(at) for at in (reply.wrote, reply.replied, self._clock.now())):
+        if grant.expired(reply.wrote) or grant.expired(reply.replied) or grant.expired(self._clock.now()):
             return Verdict(State.UNRESOLVED, Reason.LATE_RESULT, "the answer came after the grant's end")
         return verdict
 

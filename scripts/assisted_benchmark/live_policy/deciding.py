@@ -108,11 +108,12 @@ def _called(step: PlannedStep, raw: bytes) -> Candidate | None:
     """
     if len(raw) > MIB:
         return None
+    known = step.by_proposal
     try:
-        written = orjson.dumps(orjson.loads(raw), option=_SORTED)
+        written = raw if raw in known else orjson.dumps(orjson.loads(raw), option=_SORTED)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return None
-    candidate, strings = step.by_proposal.get(written, _NOTHING)
+    candidate, strings = known.get(written, _NOTHING)
     return candidate if strings == strings_in(raw) else None
 
 

@@ -137,10 +137,11 @@ class InProcess:
         wrote = self._clock.now()
         self.total += face.ended is None
         answer = face.call(permit.tool, Canonical(permit.arguments).value)
-        if answer.delivery is Delivery.TWICE:
+        delivery = answer.delivery
+        if delivery is Delivery.TWICE:
             return Uncertain(Reason.RESULT_INVALID, "two answers came to one call", wrote)
-        if answer.delivery is not Delivery.WHOLE:
-            return Uncertain(Reason.OUTCOME_UNKNOWN, _LOST[answer.delivery], wrote)
+        if delivery is not Delivery.WHOLE:
+            return Uncertain(Reason.OUTCOME_UNKNOWN, _LOST[delivery], wrote)
         result = answer.result or {}
         return Replied(_spelled(result), result.get("isError") is True, wrote, self._clock.now())
 

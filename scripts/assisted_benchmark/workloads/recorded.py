@@ -104,9 +104,8 @@ class Recorded:
         self.events.append(Event(seq, f"e{seq}", kind, tool, {}))
 
 
-def _spelling(value: Json) -> str:
-    """One text for each JSON value: `1`, `1.0`, `"1"` and `true` are four."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+# One text for each JSON value: `1`, `1.0`, `"1"` and `true` are four.
+_spelling: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 def _faults_of(value: Json) -> list[tuple[Reason, str]]:
