@@ -22,6 +22,7 @@ from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import did_you_mean
 from assisted_benchmark.ledger.protocol import Claimed
 from assisted_benchmark.live_policy.ports import NotSent, Observation, Replied, Reply, Unavailable, Uncertain
+from assisted_benchmark.mcp_router.last_words import last_words, secrets_of
 from assisted_benchmark.mcp_router.launch import Resolved, stamps
 from assisted_benchmark.mcp_router.process import GRACE_NS, Ending, Launcher, Process
 from assisted_benchmark.wire import outcomes
@@ -113,6 +114,7 @@ class _Live:
         self.process = process
         self.session = session
         self.observation: Observation | None = None
+        self.called = False
 
     @property
     def over(self) -> bool:
@@ -142,7 +144,7 @@ class _Route:
         self._clock = clock
         self._launcher = launcher
         self._control = control if server.launch.control else None
-        self._limits = limits
+        self._limits = limits or Limits()
         self._grace_ns = grace_ns
         self._sealed: Resolved | None = None
         self._live: _Live | None = None
@@ -166,10 +168,27 @@ class _Route:
             try:
                 return self._observe(fresh, deadline)
             except ServerError as error:
+                detail = error.detail
                 if self._live is not None and (self._live.observation is None or self._live.over):
                     # Nothing is known of it, so nothing may be sent to it, and it gets no more time.
-                    self._stop(0)
-                return Unavailable(error.reason, error.detail)
+                    detail += self._given_up(self._live)
+                return Unavailable(error.reason, detail)
+
+    def _given_up(self, live: _Live) -> str:
+        """End a process that could not be looked at; what it says of the cause, if no call ever reached it."""
+        itself = live.session.closed
+        # One that let go of its output is about to end: a moment more shows how.
+        self._stop(self._grace_ns if itself else 0, hear=True)
+        if live.called:
+            return ""
+        ending = self._endings[-1]
+        tail = live.session.stderr_tail
+        return last_words(
+            ending.status if itself and ending.by in {"exit", "stdin"} else None,
+            tail,
+            secrets_of(self._server.launch.env, live.resolved.env),
+            cut=len(tail) >= self._limits.stderr_tail,
+        )
 
     def _observe(self, fresh: bool, deadline: Deadline) -> Observation:
         if self._closed:
@@ -231,6 +250,7 @@ class _Route:
             if self._server.tool(tool) is None:
                 return NotSent(Reason.SERVER_UNAVAILABLE, "the server has no such tool in the contract")
             changed = False
+            live.called = True
 
             def open_still() -> bool:
                 nonlocal changed
@@ -258,12 +278,14 @@ class _Route:
             self._stop(self._grace_ns)
             return tuple(self._endings)
 
-    def _stop(self, grace_ns: int) -> None:
+    def _stop(self, grace_ns: int, *, hear: bool = False) -> None:
         live, self._live = self._live, None
         if live is not None:
             # Real processes end in real time, whatever clock a scenario has.
             deadline = Deadline.after(SystemClock(), _CLOSE_NS)
             self._endings.append(live.process.stop(live.session.finish, deadline, grace_ns))
+            if hear:
+                live.session.finish(deadline.child(self._grace_ns))  # who could write has ended: this is the last of it
             live.session.close()
 
 

@@ -89,6 +89,12 @@ def call(request):
         hang()
     elif what == "die":
         os._exit(3)
+    elif what == "fall-silent":
+        sys.stderr.write("I heard a secret\n")
+        say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        reply(request, text("once"))
+        sys.stdin.readline()
+        sys.exit(4)
     elif what == "kill-keeper":
         os.kill(os.getppid(), signal.SIGKILL)
         hang()
@@ -158,6 +164,15 @@ def serve():
 note("starts", str(os.getpid()))
 if MODE == "exit":
     sys.exit(5)
+if MODE == "complain":
+    sys.stderr.write("x" * 9000 + f"\nno module\x1b[31m `{os.environ.get('TOKEN')}`\n\n")
+    sys.exit(7)
+if MODE == "signalled":
+    os.kill(os.getpid(), signal.SIGKILL)
+if MODE == "grumble":
+    sys.stderr.write("waiting for a lock\n")
+    sys.stderr.flush()
+    hang()
 if MODE == "silent":
     hang()
 if MODE in {"flood-stderr", "flood-stdout"}:

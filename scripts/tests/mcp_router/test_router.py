@@ -24,6 +24,7 @@ from router_bench import (
 from assisted_benchmark.contract.model import tools_digest
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.live_policy.ports import NotSent, Observation, Replied, Unavailable, Uncertain
+from assisted_benchmark.mcp_router.last_words import CHARACTERS
 from assisted_benchmark.mcp_router.router import Router
 
 DRIFTED = ('tool `do` at /description: was `"Does as it is told."`, is `"Does something else."`',)
@@ -191,6 +192,30 @@ def test_noise_before_the_first_message_is_no_message(launcher, tmp_path):
         assert router.observe("hand", fresh=False, deadline=soon()).drift == ()
         assert answer(told(router, "echo")) == "echo"
         router.close()
+
+
+@pytest.mark.parametrize(
+    ("mode", "seconds", "said"),
+    [
+        ("exit", 20, "; it exited with status 5"),
+        ("signalled", 20, "; it was ended by SIGKILL"),
+        ("complain", 20, "; it exited with status 7; its standard error ends: …%s | no module\\u001b[31m `[redacted]`"),
+        ("grumble", 0.5, "; its standard error ends: waiting for a lock"),
+    ],
+)
+def test_a_server_that_ends_at_its_start_is_told_of_with_its_last_words(launcher, tmp_path, mode, seconds, said):
+    router = a_router(launcher, tmp_path, mode, env=(("TOKEN", "s3cret"), ("SHORT", "no")))
+    seen = router.observe("hand", fresh=False, deadline=soon(seconds))
+    _, parted, rest = seen.detail.partition(";")
+    last = " | no module\x1b[31m `[redacted]`"
+    assert parted + rest == said.replace("%s", "x" * (CHARACTERS - len(last)))
+    router.close()
+
+
+def test_what_a_server_wrote_after_it_got_a_call_is_repeated_nowhere(hand, tmp_path):
+    assert answer(told(hand, "fall-silent")) == "once"
+    seen = hand.observe("hand", fresh=False, deadline=soon())
+    assert seen == Unavailable(Reason.SERVER_UNAVAILABLE, "the server ended before it answered tools/list")
 
 
 @promise("W10a")
