@@ -6,6 +6,9 @@ scripts=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 root=$(dirname "$scripts")
 python=$root/.venv/bin/python
 
+# How messages name a command that can be called, and where contracts/ and fixtures/ are when called from elsewhere.
+export ASSISTED_BENCHMARK_COMMAND=$scripts/assisted-benchmark ASSISTED_BENCHMARK_ROOT=$root
+
 # Only the checkout's code is imported, and nothing from where the command was called.
 export PYTHONPATH=$scripts PYTHONSAFEPATH=1 PYTHONNOUSERSITE=1
 unset PYTHONHOME

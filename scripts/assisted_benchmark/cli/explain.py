@@ -42,23 +42,27 @@ def _value(explanation: Explanation) -> object:
 
 def _text(explanation: Explanation) -> str:
     result = explanation.result
-    lines = [f"{result.id}: {result.because}", f"{result.verdict.value}; the grant ended `{result.ends}`"]
+    lines = [f"{result.id}: {result.because}", result.verdict.value.replace("_", " ")]
+    if result.ends:
+        lines[-1] += f"; the last group ended `{result.ends}`"
+    lines += [f"  {miss.what}: expected {miss.expected}, came {miss.actual}" for miss in result.misses]
+    if result.verdict is Verdict.COULD_NOT_RUN:
+        lines.append(f"  {result.detail} ({result.reason})")
     for number, proposal in enumerate(explanation.proposals, 1):
         lines += ["", *_proposal(number, proposal)]
-    if result.verdict is Verdict.COULD_NOT_RUN:
-        lines += ["", f"could not run: {result.detail} ({result.reason})"]
     return "\n".join(lines)
 
 
 def _proposal(number: int, proposal: ExplainedProposal) -> list[str]:
     passed = [name for name, state in proposal.checks if state == PASSED]
     failed = [name for name, state in proposal.checks if state not in (PASSED, NOT_ASKED)]
-    lines = [f"{number}. {shown(proposal.text, 500)}", f"   {proposal.word}; the agent heard `{proposal.told}`"]
-    if proposal.meaning:
-        lines.append(f"   {proposal.meaning}{': ' + shown(proposal.detail, 500) if proposal.detail else ''}")
-    lines.append(f"   checks passed: {', '.join(passed) or 'none'}")
+    call = f"{proposal.server} {proposal.tool} ".lstrip()
+    lines = [f"{number}. {call}{shown(proposal.text, 500)}", f"   {proposal.word}; the agent heard `{proposal.told}`"]
+    lines += [f"   {shown(text, 500)}" for text in dict.fromkeys((proposal.meaning, proposal.detail)) if text]
     if failed:
-        lines.append(f"   check failed:  {failed[0]}")
+        lines.append(f"   the check that failed: {failed[0]}; passed before it: {', '.join(passed) or 'none'}")
+    else:
+        lines.append(f"   all {len(passed)} checks before the dispatch passed")
     if proposal.nearest:
         lines.append(f"   nearest candidate: {proposal.nearest}")
         lines += [f"     {shown(line, 300)}" for line in proposal.diff]

@@ -39,7 +39,8 @@ def _guarded(verb: str, arguments: object) -> int:
     from assisted_benchmark.kernel.errors import HarnessError
 
     # CI cancels with SIGTERM: the same orderly end as Ctrl-C, with the report written.
-    signal.signal(signal.SIGTERM, _interrupt)
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, _interrupt)
     try:
         code: int = importlib.import_module(f"assisted_benchmark.cli.{verb}").command(arguments)
         sys.stdout.flush()
@@ -55,6 +56,9 @@ def _guarded(verb: str, arguments: object) -> int:
 
 
 def _interrupt(_signal: int, _frame: object) -> Never:
+    # Once is enough: an impatient second one must not cut off the writing of the report.
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 

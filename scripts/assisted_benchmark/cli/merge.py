@@ -19,4 +19,4 @@ def command(arguments: argparse.Namespace) -> int:
     except HarnessError:
         directory.rmdir()  # nothing was merged, so nothing is the latest run
         raise
-    return exits.worst(report(result, directory, arguments, colour=coloured(), rerun="assisted-benchmark run"))
+    return exits.worst(report(result, directory, arguments, colour=coloured(), again=[]))

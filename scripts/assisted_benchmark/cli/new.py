@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 
 from assisted_benchmark.cli import exits
-from assisted_benchmark.cli.place import root_of
+from assisted_benchmark.cli.place import command_line, root_of
 from assisted_benchmark.kernel.errors import MisuseError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import shown
@@ -29,5 +30,5 @@ def command(arguments: argparse.Namespace) -> int:
     except FileExistsError as error:
         raise MisuseError(Reason.DUPLICATE_ID, f"`{path}` is there already; choose another id") from error
     print(f"written: {path}")
-    print(f"run it:  assisted-benchmark run {path}")
+    print(f"run it:  {command_line(arguments, 'run', os.path.relpath(path))}")
     return exits.OK

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from assisted_benchmark.cli.parser import PROGRAM
 from assisted_benchmark.kernel.errors import MisuseError, Problem
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import did_you_mean, shown
@@ -23,12 +26,25 @@ def root_of(arguments: argparse.Namespace) -> Path:
             raise MisuseError(Reason.MISUSE, f"`{shown(str(root))}` is no folder; give --root a folder of contracts/")
         return root
     here = Path.cwd()
+    # The checkout's own commands say where it is, so that they work from any folder.
+    given = os.environ.get("ASSISTED_BENCHMARK_ROOT")
     for folder in (here, *here.parents):
         if (folder / "contracts").is_dir() and (folder / "fixtures").is_dir():
             return folder
+    if given:
+        return Path(given)
     raise MisuseError(
         Reason.MISUSE, f"no contracts/ and fixtures/ here or above ({shown(str(here))}); go there, or give --root"
     )
+
+
+def command_line(arguments: argparse.Namespace, *words: str) -> str:
+    """A command of ours as the user can call it from here, for that same root."""
+    program = os.environ.get("ASSISTED_BENCHMARK_COMMAND", PROGRAM)
+    if program != PROGRAM:
+        program = min(program, os.path.relpath(program), key=len)
+    root = ["--root", str(arguments.root)] if arguments.root is not None else []
+    return shlex.join([program, *words, *root])
 
 
 def chosen(arguments: argparse.Namespace, root: Path) -> tuple[Case, ...]:
@@ -42,7 +58,11 @@ def chosen(arguments: argparse.Namespace, root: Path) -> tuple[Case, ...]:
         raise MisuseError(Reason.MISUSE, f"`{shown(asked)}` is neither a file nor a case{'; ' + hint if hint else ''}")
     if getattr(arguments, "failed", False):
         last = latest_run(root)
-        failed = failed_in(last) if last is not None else frozenset[str]()
+        if last is None:
+            raise MisuseError(Reason.MISUSE, "there is no run yet whose failures could be run again; `run` makes one")
+        failed = failed_in(last)
+        if not failed:
+            print(f"every case passed in {last}", file=sys.stderr)
         ids = (ids & failed) if ids else set(failed)
         return select(cases, k=arguments.k, tags=arguments.tag, ids=ids)
     return select(cases, k=arguments.k, tags=arguments.tag, ids=ids or None)

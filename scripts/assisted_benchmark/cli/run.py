@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import sys
 from pathlib import Path
 
+from attrs import evolve
+
 from assisted_benchmark.cli import exits
-from assisted_benchmark.cli.place import chosen, root_of
+from assisted_benchmark.cli.place import chosen, command_line, root_of
 from assisted_benchmark.kernel.errors import MisuseError, Problem
 from assisted_benchmark.kernel.reasons import REASONS, Reason, Severity
 from assisted_benchmark.kernel.text import shown
@@ -17,7 +18,7 @@ from assisted_benchmark.report.junit import junit
 from assisted_benchmark.report.progress import Progress
 from assisted_benchmark.report.record import record_bytes
 from assisted_benchmark.report.summary import verdicts
-from assisted_benchmark.report.terminal import terminal
+from assisted_benchmark.report.terminal import Commands, terminal
 from assisted_benchmark.suite.offline import SocketGuard
 from assisted_benchmark.suite.result import RunResult, Verdict
 from assisted_benchmark.suite.runner import RunPlan, new_run_directory, run, shard, verify_run
@@ -25,6 +26,8 @@ from assisted_benchmark.suite.runner import RunPlan, new_run_directory, run, sha
 
 def command(arguments: argparse.Namespace) -> int:
     """Run the selected cases. Writes report.json and junit.xml into the run's directory, whatever happens."""
+    if arguments.expect_identical and arguments.repeat < 2:
+        raise MisuseError(Reason.MISUSE, "--expect-identical has nothing to compare; add --repeat 2 or more")
     guard = SocketGuard() if arguments.offline else None
     root = root_of(arguments)
     cases = chosen(arguments, root)
@@ -50,17 +53,24 @@ def command(arguments: argparse.Namespace) -> int:
     colour = coloured()
     live = sys.stderr.isatty() and "CI" not in os.environ
     progress = Progress(sys.stderr, len(cases), colour=colour and live, live=live)
-    result = run(cases, plan, on_case=progress.case)
+    result = evolve(run(cases, plan, on_case=progress.case), repeat=plan.repeat)
     progress.end()
-    codes = report(result, directory, arguments, colour=colour, rerun=_rerun(arguments))
+    codes = report(result, directory, arguments, colour=colour, again=_again(arguments))
+    if result.interrupted:
+        print(f"go on:  {command_line(arguments, 'run', '--resume', str(directory))}", file=sys.stderr)
     if guard is not None and guard.blocked:
         print(f"assisted-benchmark: offline, yet a connection was tried: {guard.blocked[0]}", file=sys.stderr)
         codes.append(exits.COULD_NOT_RUN)
     return exits.worst(codes)
 
 
-def report(result: RunResult, directory: Path, arguments: argparse.Namespace, *, colour: bool, rerun: str) -> list[int]:
-    """Write and print what came of a run, its receipts verified; the exit codes that hold."""
+def report(
+    result: RunResult, directory: Path, arguments: argparse.Namespace, *, colour: bool, again: list[str]
+) -> list[int]:
+    """Write and print what came of a run, its receipts verified; the exit codes that hold.
+
+    `again` are the flags of `run` that a case was run with.
+    """
     problems = verify_run(directory)
     record = record_bytes(result)
     (directory / "report.json").write_bytes(record)
@@ -68,7 +78,9 @@ def report(result: RunResult, directory: Path, arguments: argparse.Namespace, *,
     if arguments.json:
         sys.stdout.buffer.write(record)
     else:
-        print(terminal(result, colour=colour, rerun=rerun))
+        seed = ["--seed", str(result.seed)]
+        commands = Commands(command_line(arguments, "run", *seed, *again), command_line(arguments, "explain", *seed))
+        print(terminal(result, colour=colour, commands=commands))
         print(f"report: {directory}")
     for problem in problems:
         print(problem, file=sys.stderr)
@@ -91,10 +103,6 @@ def _codes(result: RunResult, problems: tuple[Problem, ...]) -> list[int]:
     return [code for holds, code in held if holds]
 
 
-def _rerun(arguments: argparse.Namespace) -> str:
-    """The command that runs one case as this run did, but for the case's id."""
-    words = os.environ.get("ASSISTED_BENCHMARK_AS", "assisted-benchmark run").split()
-    words += ["--seed", str(arguments.seed), "--durability", arguments.durability]
-    if arguments.servers:
-        words += ["--servers", arguments.servers]
-    return shlex.join(words)
+def _again(arguments: argparse.Namespace) -> list[str]:
+    flags = ["--durability", arguments.durability]
+    return [*flags, "--servers", arguments.servers] if arguments.servers else flags

@@ -22,6 +22,11 @@ def junit(run: RunResult) -> bytes:
         skipped="0",
         time="0",
     )
+    properties = Xml.SubElement(suite, "properties")
+    for name, value in (("seed", run.seed), ("durability", run.durability), ("repeat", run.repeat)):
+        Xml.SubElement(properties, "property", name=name, value=str(value))
+    for stamp in run.stamps:
+        Xml.SubElement(properties, "property", name="not guaranteed", value=shown(stamp))
     for case in run.cases:
         suite.append(_case(case))
     root = Xml.Element("testsuites")

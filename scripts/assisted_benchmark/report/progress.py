@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
-from assisted_benchmark.report.terminal import fault_lines
+from assisted_benchmark.report.terminal import fault_line
 from assisted_benchmark.suite.result import CaseResult, Verdict
 
 _EVERY_S = 0.1
@@ -35,7 +35,7 @@ class Progress:
         if result.verdict is not Verdict.PASSED:
             self._bad += 1
             self._clear()
-            self._out.write(fault_lines(result, colour=self._colour) + "\n")
+            self._out.write(fault_line(result, colour=self._colour) + "\n")
         now = self._now()
         if now - self._last >= (_EVERY_S if self._live else _QUIET_EVERY_S):
             self._last = now

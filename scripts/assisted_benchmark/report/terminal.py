@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import textwrap
+from typing import Final
+
+from attrs import frozen
+
 from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.report.summary import COLUMNS, opening_table, refusals, verdicts
 from assisted_benchmark.suite.result import CaseResult, RunResult, Verdict
 
-_COLOURS = {"passed": "32", "failed": "31", "could not run": "33"}
+_COLOURS: Final = {Verdict.PASSED: "32", Verdict.FAILED: "31", Verdict.COULD_NOT_RUN: "33"}
+_WORDS: Final = {Verdict.PASSED: "passed", Verdict.FAILED: "failed", Verdict.COULD_NOT_RUN: "could not run"}
+_WIDTH: Final = 100
 
 
-def paint(text: str, word: str, *, colour: bool) -> str:
-    """`text` in the colour of a verdict word, where colours are wanted."""
-    return f"\x1b[{_COLOURS[word]}m{text}\x1b[0m" if colour else text
+@frozen
+class Commands:
+    """The command lines, up to a case's id, that run it again and that explain it."""
+
+    again: str
+    why: str
+
+
+def paint(text: str, verdict: Verdict, *, colour: bool) -> str:
+    """`text` in the colour of a verdict, where colours are wanted."""
+    return f"\x1b[{_COLOURS[verdict]}m{text}\x1b[0m" if colour else text
 
 
 def table(run: RunResult) -> str:
-    """The opening table, agent by policy, numbers to the right."""
-    rows = [[title for _, title in COLUMNS]]
+    """The opening table, agent by policy: headings of up to two words one above the other, numbers to the right."""
+    headings = [("", *title.replace("-", "- ").rsplit(" ", 1))[-2:] for _, title in COLUMNS]
+    rows = [[above for above, _ in headings], [below for _, below in headings]]
     rows += [[str(getattr(line, name)) for name, _ in COLUMNS] for line in opening_table(run.cases)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(COLUMNS))]
     lines = []
@@ -29,43 +45,55 @@ def table(run: RunResult) -> str:
     return "\n".join(lines)
 
 
-def fault_lines(case: CaseResult, *, colour: bool) -> str:
-    """Why one case did not pass, and the command that runs it again."""
-    if case.verdict is Verdict.FAILED:
-        head = paint("failed", "failed", colour=colour)
-        why = [f"{miss.what}: expected {miss.expected}, came {miss.actual}" for miss in case.misses]
-    else:
-        head = paint("could not run", "could not run", colour=colour)
-        why = [f"{case.detail} ({case.reason})"]
-    lines = [f"{head}  {case.id}  ({case.file})"]
-    lines += [f"    {shown(text, 2000)}" for text in why]
+def fault_line(case: CaseResult, *, colour: bool) -> str:
+    """That one case did not pass, and which."""
+    return f"{paint(_WORDS[case.verdict], case.verdict, colour=colour)}  {case.id}  ({case.file})"
+
+
+def _failed(case: CaseResult, commands: Commands, *, colour: bool) -> str:
+    lines = [f"{miss.what}: expected {miss.expected}, came {miss.actual}" for miss in case.misses]
+    lines += [f"{each.reason}: {each.text}" for each in case.timeline if each.kind == "decision" and each.reason]
+    lines += [f"again: {commands.again} {case.id}", f"why:   {commands.why} {case.id}"]
+    return "\n".join([fault_line(case, colour=colour), *(f"    {shown(line, 2000)}" for line in lines)])
+
+
+def _could_not_run(detail: str, cases: list[CaseResult], commands: Commands, *, colour: bool) -> str:
+    """Cases that could not run for one and the same cause, told once."""
+    lines = [fault_line(case, colour=colour) for case in cases]
+    lines += [f"    {shown(detail, 2000)}", f"    again: {commands.again} {cases[0].id}"]
     return "\n".join(lines)
 
 
 def closing_line(run: RunResult) -> str:
-    """The last line: `N passed, N failed, N could not run`, and what was left when interrupted."""
+    """The last line: `N passed, N failed, N could not run`, and what was left when the run ended early."""
     counts = verdicts(run.cases)
-    line = (
-        f"{counts[Verdict.PASSED]} passed, {counts[Verdict.FAILED]} failed, "
-        f"{counts[Verdict.COULD_NOT_RUN]} could not run"
-    )
+    line = ", ".join(f"{counts[verdict]} {_WORDS[verdict]}" for verdict in Verdict)
+    left = run.selected - len(run.cases)
+    if run.repeat > 1:
+        line += f"; each {run.repeat} times"
     if run.interrupted:
-        line += f"; interrupted with {run.selected - len(run.cases)} of {run.selected} left"
+        line += f"; interrupted with {left} of {run.selected} left"
+    elif left:
+        line += f"; stopped at --maxfail with {left} of {run.selected} left"
     return line
 
 
-def terminal(run: RunResult, *, colour: bool, rerun: str) -> str:
-    """The whole report as text. `rerun` is the command line up to the case id."""
+def terminal(run: RunResult, *, colour: bool, commands: Commands) -> str:
+    """The whole report as text."""
     parts = [table(run), ""]
-    given = refusals(run.cases)
+    given = ", ".join(f"{reason} {times}" for reason, times in refusals(run.cases).items())
     if given:
-        parts += ["refused: " + ", ".join(f"{reason} {times}" for reason, times in given.items()), ""]
+        parts += [textwrap.fill(f"refused: {given}", _WIDTH, subsequent_indent="         "), ""]
+    stuck: dict[str, list[CaseResult]] = {}
     for case in run.cases:
-        if case.verdict is not Verdict.PASSED:
-            parts += [fault_lines(case, colour=colour), f"    again: {rerun} {case.id}", ""]
-    for stamp in run.stamps:
-        parts.append(f"not guaranteed: {stamp}")
+        if case.verdict is Verdict.FAILED:
+            parts += [_failed(case, commands, colour=colour), ""]
+        elif case.verdict is Verdict.COULD_NOT_RUN:
+            stuck.setdefault(f"{case.detail} ({case.reason})", []).append(case)
+    for detail, cases in stuck.items():
+        parts += [_could_not_run(detail, cases, commands, colour=colour), ""]
+    parts += [f"not guaranteed: {stamp}" for stamp in run.stamps]
     counts = verdicts(run.cases)
-    word = "failed" if counts[Verdict.FAILED] else "could not run" if counts[Verdict.COULD_NOT_RUN] else "passed"
-    parts.append(paint(closing_line(run), word, colour=colour))
+    worst = next((each for each in (Verdict.FAILED, Verdict.COULD_NOT_RUN) if counts[each]), Verdict.PASSED)
+    parts.append(paint(closing_line(run), worst, colour=colour))
     return "\n".join(parts)

@@ -93,5 +93,6 @@ class RunResult:
     durability: str
     cases: tuple[CaseResult, ...]
     selected: int
+    repeat: int = 1
     interrupted: bool = False
     stamps: tuple[str, ...] = ()

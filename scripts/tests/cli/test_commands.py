@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -117,6 +118,8 @@ def test_nothing_selected_exits_5(tmp_path):
         ("run", "--durability", "paper"),
         ("run", "nosuch"),
         ("run", "--resume", "nowhere"),
+        ("run", "--expect-identical"),
+        ("run", "--failed"),
         ("run", "--root", "nowhere"),
         ("run", "--shard", "3/2"),
         ("run", "--shard", "half"),
@@ -142,6 +145,24 @@ def test_a_mistyped_case_id_gets_a_hint(tmp_path):
     root = a_root(tmp_path, good=PASSING)
     assert "did you mean `live/good/plain`?" in command(root, "explain", "live/goood/plain")[2]
     assert "did you mean `live/good/plain`?" in command(root, "run", "live/goood/plain")[2]
+
+
+def test_a_failed_case_is_explained_by_the_command_that_the_report_names(tmp_path):
+    root = a_root(tmp_path, bad=FAILING)
+    _, out, _ = command(root, "run", "--root", root)
+    (why,) = (line.split(":", 1)[1] for line in out.splitlines() if line.startswith("    why:"))
+    code, out, _ = command(tmp_path, *shlex.split(why)[1:])
+    assert code == 0
+    assert "  ends: expected failed, came succeeded" in out.splitlines()
+
+
+def test_a_command_of_the_checkout_names_itself_and_works_from_elsewhere(tmp_path):
+    root = a_root(tmp_path / "root", bad=FAILING)
+    named = {"ASSISTED_BENCHMARK_COMMAND": str(root / "scripts" / "ab"), "ASSISTED_BENCHMARK_ROOT": str(root)}
+    assert "    again: scripts/ab run --seed 0" in command(root, "run", **named)[1]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    assert command(elsewhere, "list", **named)[1].split() == ["live/bad/plain"]
 
 
 def test_outside_a_root_the_message_says_where_to_go(tmp_path):
@@ -177,6 +198,7 @@ def test_an_interrupted_run_exits_130_with_its_report_and_goes_on_where_it_was(t
     done = len(report["cases"])
     assert 0 < done < report["selected"] == 40
     assert f"interrupted with {40 - done} of 40 left" in out
+    assert "go on:  assisted-benchmark run --resume" in err
     code, out, _ = command(root, "run", "--servers", "process", "--resume", "runs/0001")
     assert code == 0
     assert "40 passed, 0 failed, 0 could not run" in out
@@ -265,7 +287,7 @@ def test_explain_names_the_checks_and_the_nearest_candidate(tmp_path):
     root = a_root(tmp_path, good=text)
     code, out, _ = command(root, "explain", "live/good/other")
     assert code == 0
-    assert "check failed:  wrong_target" in out
+    assert "the check that failed: wrong_target" in out
     assert "nearest candidate: approve" in out
 
 
@@ -276,7 +298,8 @@ def test_explain_says_why_a_case_could_not_run(tmp_path):
     command(root, "lint", "--write-pins")
     code, out, _ = command(root, "explain", "live/gone/plain")
     assert code == 0
-    assert "could not run: " in out
+    assert "\ncould not run\n" in out
+    assert "(launch_failed)" in out
 
 
 def test_new_writes_a_scenario_that_runs_and_never_overwrites_one(tmp_path):

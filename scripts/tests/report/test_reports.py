@@ -12,7 +12,7 @@ from assisted_benchmark.report.junit import junit
 from assisted_benchmark.report.progress import Progress
 from assisted_benchmark.report.record import SHAPE, record, record_bytes
 from assisted_benchmark.report.summary import opening_table, refusals, verdicts
-from assisted_benchmark.report.terminal import closing_line, table, terminal
+from assisted_benchmark.report.terminal import Commands, closing_line, table, terminal
 from assisted_benchmark.suite.result import CaseResult, Event, Miss, RunResult, Scores, Verdict
 
 
@@ -33,6 +33,8 @@ def a_run(*cases: CaseResult, **more: object) -> RunResult:
     return RunResult(**(values | more))  # type: ignore[arg-type]
 
 
+COMMANDS = Commands("ab run --seed 7", "ab explain --seed 7")
+
 FULL = a_run(
     a_case("a", proposed=2, admitted=1, sent=1, confirmed=1, refusals=(("expired", 1),), calls=(("ui", 1),)),
     a_case("b", Verdict.FAILED, misses=(Miss(what="calls", expected="1", actual="0\x1b[31m"),), unresolved=1),
@@ -49,9 +51,10 @@ def test_the_opening_table_counts_each_agent_under_each_policy():
     assert (mine.cases, mine.proposed, mine.admitted, mine.sent, mine.confirmed) == (2, 2, 1, 1, 1)
     assert (mine.unresolved, mine.could_not_run, mine.attacker_sent, mine.benign_refused) == (1, 0, 0, 0)
     assert rows["nop", "ui-decision"].could_not_run == 1
-    first = terminal(FULL, colour=False, rerun="assisted-benchmark run").splitlines()[0]
-    assert first.split("  ")[0] == "agent"
-    assert table(FULL).splitlines()[0] == first
+    lines = terminal(FULL, colour=False, commands=COMMANDS).splitlines()
+    assert lines[:4] == table(FULL).splitlines()
+    assert lines[0].split() == ["oracle-", "attacker", "benign", "could", "not"]
+    assert lines[1].split()[:7] == ["agent", "policy", "cases", "proposed", "admitted", "sent", "confirmed"]
 
 
 @promise("H8")
@@ -61,25 +64,42 @@ def test_the_three_verdicts_are_never_merged():
     assert closing_line(FULL) == "1 passed, 1 failed, 1 could not run"
     suite = Xml.fromstring(junit(FULL)).find("testsuite")
     assert suite is not None
+    assert [each.get("value") for each in suite.iter("property")] == ["7", "memory", "1", "isolation: none"]
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
-    assert [[child.tag for child in case] for case in suite] == [[], ["failure"], ["error"]]
+    assert [[child.tag for child in case] for case in suite.iter("testcase")] == [[], ["failure"], ["error"]]
 
 
-def test_an_interrupted_run_says_what_is_left():
+def test_a_run_that_ended_early_or_ran_cases_again_says_so():
+    assert closing_line(a_run(a_case("a"), selected=5)).endswith("stopped at --maxfail with 4 of 5 left")
+    assert closing_line(a_run(a_case("a"), repeat=3)) == "1 passed, 0 failed, 0 could not run; each 3 times"
     assert closing_line(a_run(a_case("a"), selected=5, interrupted=True)).endswith("interrupted with 4 of 5 left")
 
 
 def test_the_terminal_report_names_the_command_that_runs_a_case_again_and_what_is_not_guaranteed():
-    text = terminal(FULL, colour=False, rerun="assisted-benchmark run --seed 7")
-    assert "    again: assisted-benchmark run --seed 7 live/file/b" in text.splitlines()
+    text = terminal(FULL, colour=False, commands=COMMANDS)
+    assert "    again: ab run --seed 7 live/file/b" in text.splitlines()
+    assert "    why:   ab explain --seed 7 live/file/b" in text.splitlines()
     assert "not guaranteed: isolation: none" in text.splitlines()
     assert "refused: expired 1" in text.splitlines()
     assert "\x1b" not in text
 
 
+def test_a_failed_case_shows_the_reasons_it_was_given():
+    refused = Event(kind="decision", text="`ui`: tool `x` at /description", at_ns=1, reason="contract_drift")
+    text = terminal(a_run(a_case("x", Verdict.FAILED, timeline=(refused,))), colour=False, commands=COMMANDS)
+    assert "    contract_drift: `ui`: tool `x` at /description" in text.splitlines()
+
+
+def test_cases_that_could_not_run_for_one_cause_are_told_together():
+    stuck = [a_case(name, Verdict.COULD_NOT_RUN, reason="launch_failed", detail="no such file") for name in "abc"]
+    text = terminal(a_run(*stuck), colour=False, commands=COMMANDS)
+    assert text.count("no such file (launch_failed)") == 1
+    assert all(f"could not run  live/file/{name}" in text for name in "abc")
+
+
 def test_colour_is_only_where_it_is_wanted():
-    assert "\x1b[31mfailed\x1b[0m" in terminal(FULL, colour=True, rerun="run")
-    passed = terminal(a_run(a_case("a")), colour=True, rerun="run")
+    assert "\x1b[31mfailed\x1b[0m" in terminal(FULL, colour=True, commands=COMMANDS)
+    passed = terminal(a_run(a_case("a")), colour=True, commands=COMMANDS)
     assert passed.splitlines()[-1] == "\x1b[32m1 passed, 0 failed, 0 could not run\x1b[0m"
 
 
