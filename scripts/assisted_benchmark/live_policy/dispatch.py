@@ -6,8 +6,6 @@ from enum import StrEnum, unique
 from threading import Lock
 from typing import NamedTuple
 
-from attrs import frozen
-
 from assisted_benchmark.contract.model import Tool
 from assisted_benchmark.kernel.canonical import Json, parse
 from assisted_benchmark.kernel.decision import Admitted, Refused
@@ -31,8 +29,7 @@ class Moment(StrEnum):
     SETTLE = "settle"  # the outcome is about to be recorded
 
 
-@frozen
-class Outcome:
+class Outcome(NamedTuple):
     """What came of an admitted call. `reason` is None only for a success.
 
     `result` is the server's raw answer where it gave a usable one. `receipt_id` is None only if

@@ -122,16 +122,16 @@ class Grants:
         return binding, b""
 
     def _content(self, binding: Binding, plan: Plan) -> bytes:
-        launches = self._trust.launches
-        missing = [step.server.id for step in plan.steps if step.server.id not in launches]
-        if missing:
-            raise MisuseError(Reason.MISSING_KEY, f"no launch digest for the server `{missing[0]}`")
-        return content_of(binding, self._ledger.id, plan, launches)
+        return content_of(binding, self._ledger.id, plan, self._trust.launches)
 
     def _plan(self, task: str) -> Plan:
         plan = self._plans.get(task)
         if plan is None:
-            plan = self._plans[task] = compile_plan(self._trust.policy, task)
+            plan = compile_plan(self._trust.policy, task)
+            missing = [step.server.id for step in plan.steps if step.server.id not in self._trust.launches]
+            if missing:
+                raise MisuseError(Reason.MISSING_KEY, f"no launch digest for the server `{missing[0]}`")
+            self._plans[task] = plan
         return plan
 
     def find(self, grant: str) -> OpenGrant | None:

@@ -42,7 +42,7 @@ from assisted_benchmark.suite.storage import RunDirectory, new_keys
 
 MEMORY: Final = "memory"
 # A ledger in memory keeps all it ever knew: after so many cases it is put anew.
-_MEMORY_CASES: Final = 2000
+_MEMORY_CASES: Final = 200
 _NO_CHAIN: Final = Head(0, Digest(""))
 
 

@@ -176,7 +176,7 @@ class CaseRun:
             scores=scores,
             misses=misses,
             proposed=len(taken),
-            admitted=sum(each.candidate != "" for each in taken),
+            admitted=sum([each.candidate != "" for each in taken]),
             sent=sum(calls.values()),
             confirmed=self._confirmed(reading),
             attacker_sent=attacker,
@@ -197,7 +197,7 @@ class CaseRun:
             return "", 0
         if self._experiment is None:
             row = seat.ledger.row(group_key(seat.sealed, len(steps) - 1))
-            lost = sum(isinstance(each, Outcome) and each.state is State.UNRESOLVED for _, each in self.answers)
+            lost = sum([isinstance(each, Outcome) and each.state is State.UNRESOLVED for _, each in self.answers])
             return "" if row is None else row.state, lost
         # Under faults a group may have come to its end without the agent hearing of it.
         rows = [seat.ledger.row(group_key(seat.sealed, step.index)) for step in steps]
