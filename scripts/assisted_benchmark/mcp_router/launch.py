@@ -5,9 +5,10 @@ the links that argv[0] goes through, and the digests of every file of the closur
 grant seals it, a contract cannot.
 
 The closure is the executable; the declared files; the files of the declared packages, with what the
-interpreter runs by itself at its start; and every program that the argument list or the environment names by
-its absolute path. It is open, and refused unless the contract says `unpinned`, when a `{python}` server
-declares neither packages nor files, or a declared package needs one that is not declared.
+interpreter runs by itself at its start (of what is installed, nothing if `-S` is its first option); and every
+program that the argument list or the environment names by its absolute path. It is open, and refused unless
+the contract says `unpinned`, when a `{python}` server declares neither packages nor files, or a declared
+package needs one that is not declared.
 """
 
 from __future__ import annotations
