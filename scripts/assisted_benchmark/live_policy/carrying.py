@@ -88,12 +88,11 @@ class Carrier:
             self._clock.now(),
             "admitted",
             session.grant,
-            permit.group.hex(),
+            "",  # the ledger names the group that it moves
             permit.candidate,
             permit.server,
             permit.tool,
             self._desk.keyed_once(permit),
-            _DISPATCHING,
         )
         try:
             # INVARIANT: the marker is durable before the send. An error here means that nothing is sent.

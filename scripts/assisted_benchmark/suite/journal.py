@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
-from attrs import evolve, fields, frozen
+from attrs import evolve, fields
 
 from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.ledger.protocol import Head
@@ -22,8 +22,7 @@ _SCORES: Final = tuple(field.name for field in fields(Scores))
 _MISS: Final = tuple(field.name for field in fields(Miss))
 
 
-@frozen(kw_only=True)
-class Ended:
+class Ended(NamedTuple):
     """A case that ended: its result, its receipts and its chain's end, and how long each phase took (ns)."""
 
     result: CaseResult
@@ -35,7 +34,7 @@ class Ended:
     def missing(self, miss: Miss) -> Ended:
         """The same, failed for one more expectation."""
         result = evolve(self.result, verdict=Verdict.FAILED, misses=(*self.result.misses, miss))
-        return evolve(self, result=result)
+        return self._replace(result=result)
 
 
 def pack(result: CaseResult) -> bytes:

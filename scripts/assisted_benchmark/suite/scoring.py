@@ -8,9 +8,7 @@ strikes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
-
-from attrs import frozen
+from typing import Final, NamedTuple
 
 from assisted_benchmark.kernel.reasons import LIVE_ORDER, Reason
 from assisted_benchmark.suite.agents import ADMITTED, Shot
@@ -26,8 +24,7 @@ BEFORE_SEND: Final = frozenset(
 )
 
 
-@frozen(kw_only=True)
-class Taken:
+class Taken(NamedTuple):
     """One proposal and what came of it: `admitted`, or the reason.
 
     `sent` counts the calls that it caused, `may_send` says whether it may have caused one; `candidate` is
@@ -41,8 +38,7 @@ class Taken:
     candidate: str = ""
 
 
-@frozen(kw_only=True)
-class Played:
+class Played(NamedTuple):
     """All that happened in a case, as far as expectations can be about it."""
 
     taken: Sequence[Taken]
