@@ -25,7 +25,7 @@ from assisted_benchmark.live_policy.checks import Pins as Trusted
 from assisted_benchmark.live_policy.policy import Policy
 from assisted_benchmark.live_policy.policy_document import load_policy
 from assisted_benchmark.suite.candidates import scenario_of
-from assisted_benchmark.suite.expand import Origin, cases_of
+from assisted_benchmark.suite.expand import Origin, broker_of, cases_of
 from assisted_benchmark.suite.scenario import Case
 from assisted_benchmark.suite.scenario_document import candidates_from, scenario_from
 
@@ -34,8 +34,6 @@ CANDIDATES_SUFFIX: Final = ".candidates.yaml"
 CONTRACT_SUFFIX: Final = ".contract.yaml"
 POLICY_SUFFIX: Final = ".policy.yaml"
 
-# Scenarios that need more than this package: servers from elsewhere. They are read when they are asked for.
-BY_REQUEST: Final = "real"
 NOT_PINNED: Final = Digest("sha256:" + "0" * 64)
 
 T = TypeVar("T")
@@ -111,7 +109,7 @@ class Gathered:
         self.used: set[str] = set()
         self._root = root
         self._origins: dict[str, Origin] = {}
-        self._ids: dict[str, str] = {}
+        self._ids: dict[tuple[str, str], str] = {}
         cases: list[Case] = []
         for path in _scenario_files(root, paths):
             try:
@@ -131,7 +129,7 @@ class Gathered:
         else:
             scenario = scenario_from(document)
             name, policy = scenario.id, scenario.policy
-        first = self._ids.setdefault(name, document.file)
+        first = self._ids.setdefault((broker_of(document.file), name), document.file)
         if first != document.file:
             flaws.append(Flaw(Reason.DUPLICATE_ID, ("id",), f"another scenario is named `{name}`", f"see {first}"))
         origin = self._origin(policy, flaws)
@@ -174,9 +172,8 @@ def _files(folder: Path, *suffixes: str) -> list[Path]:
 
 
 def _scenario_files(root: Path, paths: Sequence[Path]) -> list[Path]:
-    folders = [each for each in sorted((root / "fixtures").glob("*/")) if each.name != BY_REQUEST]
     found: dict[Path, None] = {}
-    for path in paths or folders:
+    for path in paths or (root / "fixtures",):
         for each in _files(path, SCENARIO_SUFFIX, CANDIDATES_SUFFIX) if path.is_dir() else (path,):
             found.setdefault(each.absolute())
     return list(found)

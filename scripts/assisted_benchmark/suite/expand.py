@@ -1,14 +1,16 @@
 """A scenario becomes cases: each proposal's bytes ready, each expectation that follows from others derived. Pure.
 
 What is derived, unless it is stated and if no fault is declared: the plan's agent is admitted at every step;
-the n-th admitted proposal is the plan's n-th call, so the calls that each server gets, zeros included, and
-the last group's state follow from the decisions.
+the n-th call that went out is the plan's n-th, so the calls that each server gets, zeros included, and
+the last group's state follow from the decisions. Where a decision leaves open whether the call went out
+(`outcome_unknown`), or what became of the group, that is not derived.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import product
+from typing import Final
 
 from attrs import evolve, field, frozen
 
@@ -26,6 +28,7 @@ from assisted_benchmark.live_policy.proposal import read_proposal
 from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.suite.agents import ADMITTED, CaseAgent, Shot
 from assisted_benchmark.suite.faults import Fault, Kind
+from assisted_benchmark.suite.in_process import has_model
 from assisted_benchmark.suite.scenario import (
     AgentSpec,
     Case,
@@ -39,11 +42,22 @@ from assisted_benchmark.suite.scenario import (
     Sanity,
     Scenario,
     Scripted,
+    Servers,
     Turn,
 )
 
-BROKER = "live"
-PLAIN = "plain"
+BROKER: Final = "live"
+PLAIN: Final = "plain"
+# What a decision says of its group where the call went out.
+_ENDS: Final = {
+    ADMITTED: State.SUCCEEDED,
+    Reason.FAILED.value: State.FAILED,
+    Reason.LATE_RESULT.value: State.UNRESOLVED,
+    Reason.RESULT_INVALID.value: State.UNRESOLVED,
+    Reason.OUTCOME_UNKNOWN.value: State.UNRESOLVED,
+}
+# After these it cannot be told from the decisions alone whether the group is still open.
+_OPEN_OR_NOT: Final = frozenset({Reason.SERVER_UNAVAILABLE.value, Reason.EXHAUSTED.value})
 
 
 @frozen(kw_only=True)
@@ -59,6 +73,14 @@ class Origin:
     source: Digest
     plans: dict[str, Plan] = field(factory=dict)
     tables: dict[str, tuple[Mapping[str, Shot], ...]] = field(factory=dict)
+
+
+def broker_of(file: str) -> str:
+    """The first part of a case's id: the folder below fixtures/ that its file is in; `live` for a file elsewhere."""
+    match file.split("/"):
+        case ["fixtures", folder, _, *_]:
+            return folder
+    return BROKER
 
 
 def cases_of(scenario: Scenario, origin: Origin) -> tuple[tuple[Case, ...], list[Flaw]]:
@@ -78,9 +100,10 @@ class _Expansion:
     def all(self) -> Iterator[Case]:
         scenario = self._scenario
         seen: set[str] = set()
-        for name, at, overrides in self._rows():
+        self._check_calls(scenario.expect.calls, ())
+        for name, rows in self._rows():
             seen.add(name)
-            if (case := self._row(name, at, overrides)) is not None:
+            if (case := self._row(name, rows)) is not None:
                 yield case
         for proposal in scenario.proposals:
             path = ("proposals", proposal.id)
@@ -89,36 +112,46 @@ class _Expansion:
             elif (case := self._proposal(proposal, path)) is not None:
                 yield case
 
-    def _rows(self) -> Iterator[tuple[str, Path, tuple[Override, ...]]]:
+    def _rows(self) -> Iterator[tuple[str, tuple[tuple[Path, Override], ...]]]:
+        """Each row of the table or combination of the matrix: its name, and where its parts stand."""
         scenario = self._scenario
         if scenario.matrix:
-            for combination in product(*scenario.matrix):
-                yield "-".join(name for name, _ in combination), ("matrix",), tuple(row for _, row in combination)
+            axes = [
+                [(name, (("matrix", index, name), row)) for name, row in axis]
+                for index, axis in enumerate(scenario.matrix)
+            ]
+            for combination in product(*axes):
+                yield "-".join(name for name, _ in combination), tuple(row for _, row in combination)
         elif scenario.cases:
             for name, row in scenario.cases:
-                yield name, ("cases", name), (row,)
+                yield name, ((("cases", name), row),)
         else:
-            yield PLAIN, (), ()
+            yield PLAIN, ()
 
-    def _row(self, name: str, path: Path, overrides: tuple[Override, ...]) -> Case | None:
+    def _row(self, name: str, rows: tuple[tuple[Path, Override], ...]) -> Case | None:
         scenario = self._scenario
         run, agent, faults, expect = scenario.run, scenario.agent, scenario.faults, scenario.expect
-        for each in overrides:
+        in_run: Path = ()
+        in_agent: Path = ()
+        in_faults: Path = ()
+        for path, each in rows:
             run = evolve(run, **each.run)
-            agent = each.agent or agent
-            faults = faults if each.faults is None else each.faults
+            in_run = path if each.run else in_run
+            agent, in_agent = (agent, in_agent) if each.agent is None else (each.agent, path)
+            faults, in_faults = (faults, in_faults) if each.faults is None else (each.faults, path)
             expect = evolve(expect, **each.expect)
-        plan = self._plan(run, path)
+            self._check_calls(each.expect.get("calls"), path)
+        plan = self._plan(run, in_run)
         if plan is None:
             return None
-        self._check_faults(faults, plan, path)
-        playing = self._agent(agent, plan, (*path, "agent"))
+        playing = self._agent(agent, plan, (*in_agent, "agent"))
+        self._check_faults(faults, plan, playing, in_faults)
         return self._case(name, scenario.because, plan, playing, run, faults, _derived(expect, playing, plan, faults))
 
     def _proposal(self, proposal: Proposal, path: Path) -> Case | None:
         scenario = self._scenario
         run = scenario.run
-        plan = self._plan(run, path)
+        plan = self._plan(run, ())
         if plan is None:
             return None
         place = proposal.at or len(plan.steps)
@@ -133,9 +166,9 @@ class _Expansion:
         shots = tuple(self._shot(turn, plan, place, own, path) for turn in turns)
         name = _name(scenario.agent)
         faults = scenario.faults if proposal.faults is None else proposal.faults
-        self._check_faults(faults, plan, path)
         refused = Reason(proposal.turn.expected) if proposal.turn.expected != ADMITTED else None
         agent = CaseAgent(name=name, shots=shots)
+        self._check_faults(faults, plan, agent, () if proposal.faults is None else path)
         expect = _derived(Expect(refused=refused), agent, plan, faults)
         return self._case(proposal.id, proposal.because or scenario.because, plan, agent, run, faults, expect)
 
@@ -151,7 +184,7 @@ class _Expansion:
     ) -> Case:
         scenario, origin = self._scenario, self._origin
         return Case(
-            id=f"{BROKER}/{scenario.id}/{name}",
+            id=f"{broker_of(scenario.file)}/{scenario.id}/{name}",
             file=scenario.file,
             because=because,
             tags=scenario.tags,
@@ -161,7 +194,7 @@ class _Expansion:
             source=origin.source,
             agent=agent,
             run=run,
-            servers=scenario.servers,
+            servers=scenario.servers or _usual_servers(plan),
             reveal=scenario.reveal,
             faults=faults,
             expect=expect,
@@ -199,7 +232,12 @@ class _Expansion:
             return CaseAgent(name=name)
         choice = agent.choose if isinstance(agent, Playing) else ""
         step = plan.steps[-1]
-        if isinstance(agent, Playing) and step.choice:
+        if isinstance(agent, Playing) and step.choice and not choice:
+            names = [each.name for each in step.candidates]
+            detail = f"the policy has the choice `{step.name}`, and the agent does not say what it chooses"
+            hint = f"write {{plan: {names[0]}}}; candidates: {', '.join(names)}"
+            self._flaw(Reason.UNKNOWN_REFERENCE, path, detail, hint)
+        elif isinstance(agent, Playing) and step.choice:
             self._candidate(step, choice, (*path, "plan"))
         elif choice:
             self._flaw(Reason.UNKNOWN_REFERENCE, (*path, "plan"), "the policy has no choice", "write `agent: plan`")
@@ -236,18 +274,42 @@ class _Expansion:
         self._flaw(Reason.UNKNOWN_REFERENCE, path, f"the choice `{step.name}` has no candidate `{name}`", hint)
         return 0
 
-    def _check_faults(self, faults: tuple[Fault, ...], plan: Plan, path: Path) -> None:
+    def _check_faults(self, faults: tuple[Fault, ...], plan: Plan, agent: CaseAgent, path: Path) -> None:
         servers = [server.id for server in plan.policy.contract.servers]
+        most = len(agent.shots) or len(agent.plan)
         for index, fault in enumerate(faults):
+            where = (*path, "faults", index)
             named = fault.value["id"] if fault.kind is Kind.SERVER else fault.value
-            if fault.kind in (Kind.SERVER, Kind.KILL, Kind.SUBSTITUTE) and named not in servers:
-                hint = did_you_mean(named, servers) or f"servers: {', '.join(servers)}"
-                self._flaw(Reason.UNKNOWN_SERVER, (*path, "faults", index), f"no server is named `{named}`", hint)
+            if fault.kind in (Kind.SERVER, Kind.KILL, Kind.SUBSTITUTE):
+                self._server(named, servers, where)
             if fault.kind is Kind.RACE:
-                self._candidate(plan.steps[-1], fault.value, (*path, "faults", index))
+                self._candidate(plan.steps[-1], fault.value, where)
+            if fault.turn > most:
+                detail = f"the agent makes {most} proposals at most, so a fault at the {fault.turn}. never strikes"
+                hint = "without `turn` it strikes at the last"
+                self._flaw(Reason.UNKNOWN_REFERENCE, (*where, "turn"), detail, hint)
 
-    def _flaw(self, reason: Reason, path: Path, detail: str, hint: str) -> None:
-        self.flaws.append(Flaw(reason, path, detail, hint))
+    def _check_calls(self, calls: tuple[tuple[str, int], ...] | None, path: Path) -> None:
+        servers = [server.id for server in self._origin.policy.contract.servers]
+        for name, _ in calls or ():
+            self._server(name, servers, (*path, "expect", "calls", name), at_key=True)
+
+    def _server(self, name: str, servers: list[str], path: Path, *, at_key: bool = False) -> None:
+        if name not in servers:
+            hint = did_you_mean(name, servers) or f"servers: {', '.join(servers)}"
+            self._flaw(Reason.UNKNOWN_SERVER, path, f"no server is named `{shown(name)}`", hint, at_key=at_key)
+
+    def _flaw(self, reason: Reason, path: Path, detail: str, hint: str, *, at_key: bool = False) -> None:
+        """One more flaw; what many rows share is told once."""
+        flaw = Flaw(reason, path, detail, hint, at_key)
+        if flaw not in self.flaws:
+            self.flaws.append(flaw)
+
+
+def _usual_servers(plan: Plan) -> Servers:
+    """Models, where every server of the contract has one."""
+    modelled = all(has_model(server) for server in plan.policy.contract.servers)
+    return Servers.IN_PROCESS if modelled else Servers.PROCESS
 
 
 def _name(agent: AgentSpec) -> str:
@@ -286,18 +348,23 @@ def _derived(expect: Expect, agent: CaseAgent, plan: Plan, faults: tuple[Fault, 
         return expect
     decisions = expect.decisions
     if decisions is None:
+        if agent.plan and expect.refused is not None:
+            return expect  # at which step it comes, nobody said
         said = (ADMITTED,) * len(agent.plan) if agent.plan else tuple(shot.expected for shot in agent.shots)
+        if expect.refused is not None:
+            said = (*said[:-1], expect.refused.value)
         if not all(said):
             return expect
         decisions = said
-    admitted = sum(each == ADMITTED for each in decisions)
+    states = [_ENDS[each] for each in decisions if each in _ENDS]
     counts = {server.id: 0 for server in plan.policy.contract.servers}
-    for step in plan.steps[:admitted]:
+    for step in plan.steps[: len(states)]:
         counts[step.server.id] += 1
-    ends = State.SUCCEEDED if admitted == len(plan.steps) else State.SEALED
+    calls = None if Reason.OUTCOME_UNKNOWN in decisions else tuple(sorted(counts.items()))
+    ends = None if _OPEN_OR_NOT & set(decisions) else (states[-1] if len(states) == len(plan.steps) else State.SEALED)
     return evolve(
         expect,
         decisions=decisions,
-        calls=tuple(sorted(counts.items())) if expect.calls is None else expect.calls,
-        ends=ends.value if expect.ends is None else expect.ends,
+        calls=calls if expect.calls is None else expect.calls,
+        ends=ends and ends.value if expect.ends is None else expect.ends,
     )

@@ -60,7 +60,13 @@ def model_of(server: Server, folder: str, seed: int, task: str) -> Model:
         return SyntheticUi(seed, task)
     if _RECORDED in argv:
         return Recorded(_cassette(argv[-1].replace("{contract}", folder)))
-    raise ServerError(Reason.LAUNCH_FAILED, f"the server `{server.id}` runs only as a process; say `servers: process`")
+    detail = f"the server `{server.id}` has no model and runs only as a process; write `servers: process`, or nothing"
+    raise ServerError(Reason.LAUNCH_FAILED, detail)
+
+
+def has_model(server: Server) -> bool:
+    """Whether the server's launch template starts a workload that can run in this process."""
+    return _SYNTHETIC in server.launch.argv or _RECORDED in server.launch.argv
 
 
 def is_synthetic(server: Server) -> bool:

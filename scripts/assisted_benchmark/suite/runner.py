@@ -34,6 +34,7 @@ from assisted_benchmark.suite.scenario import Case
 from assisted_benchmark.suite.storage import RunDirectory, create_keys, new_run_directory, run_directories
 
 __all__ = [
+    "REAL",
     "RunPlan",
     "discover",
     "explain",
@@ -48,13 +49,18 @@ __all__ = [
     "verify_run",
 ]
 
+# The tag of cases that run only when they are asked for.
+REAL: Final = "real"
 SCHEMA: Final = "assisted-benchmark/run@1"
 # What no run guarantees: agent, servers and harness share a user.
 STAMPS: Final = ("isolation: none",)
 
 
-def discover(root: Path, paths: Sequence[Path] = ()) -> tuple[Case, ...]:
+def discover(root: Path, paths: Sequence[Path] = (), *, real: bool = False) -> tuple[Case, ...]:
     """Every case of the files and folders in `paths` (else of `root/fixtures`), in the order of file names.
+
+    Cases tagged `real` need servers that this package does not bring: they are left out, unless `real` or `paths`
+    asks for them.
 
     Raises:
         DocumentError: with every problem of every file.
@@ -65,7 +71,7 @@ def discover(root: Path, paths: Sequence[Path] = ()) -> tuple[Case, ...]:
         raise DocumentError(gathered.problems)
     for problem in gathered.catalogue.pin_problems(sorted(gathered.used)):
         raise IntegrityError(problem.reason, f"{problem.detail}; {problem.hint}")
-    return gathered.cases
+    return tuple(case for case in gathered.cases if real or paths or REAL not in case.tags)
 
 
 def select(

@@ -160,7 +160,7 @@ class Proposal:
 
 @frozen(kw_only=True)
 class Scenario:
-    """One scenario file."""
+    """One scenario file. Without `servers` they are models, if every server of the contract has one, else processes."""
 
     id: str
     file: str
@@ -168,7 +168,7 @@ class Scenario:
     policy: str
     agent: AgentSpec
     run: RunSpec = RunSpec()
-    servers: Servers = Servers.IN_PROCESS
+    servers: Servers | None = None
     reveal: Reveal = Reveal.COARSE
     tags: tuple[str, ...] = ()
     faults: tuple[Fault, ...] = ()

@@ -60,7 +60,7 @@ def scenario_from(document: Document) -> Scenario:
         policy=value["policy"],
         agent=_agent(value["agent"], ("agent",), problems),
         run=RunSpec(**_run_fields(value.get("run", {}))),
-        servers=Servers(value.get("servers", Servers.IN_PROCESS)),
+        servers=Servers(value["servers"]) if "servers" in value else None,
         reveal=Reveal(value.get("reveal", Reveal.COARSE)),
         tags=tuple(value.get("tags", ())),
         faults=_faults(value.get("faults", [])),

@@ -182,12 +182,14 @@ _TAGS: Final = ListOf(NAME)
 SCENARIO_SHAPE: Final = Record(
     {
         "schema": must(Word((SCENARIO,)), "the kind of file"),
-        "id": must(NAME, "the scenario's id: its cases are live/<id>/<case>"),
+        "id": must(NAME, "the scenario's id: its cases are <folder>/<id>/<case>, as in live/<id>/<case>"),
         "because": may(_LINE, "why this scenario exists, in one line"),
         "policy": must(NAME, "the policy's id; it is found in contracts/"),
         "agent": must(_AGENT, "who proposes"),
         "run": may(_RUN, "the run that the grant is bound to"),
-        "servers": may(Word(tuple(Servers)), "where the servers live"),
+        "servers": may(
+            Word(tuple(Servers)), "where the servers live; usually models, or processes where a server has no model"
+        ),
         "reveal": may(Word(tuple(Reveal)), "what a refused agent hears"),
         "tags": may(_TAGS, "words to select by"),
         "faults": may(_FAULTS, "what goes wrong"),

@@ -42,6 +42,38 @@ def test_what_is_said_is_not_derived(tmp_path):
     assert [miss.what for miss in ran(case).result.misses] == ["calls at lba", "calls at synthetic-ui", "ends"]
 
 
+@promise("H1a")
+@pytest.mark.parametrize(
+    ("policy", "expect", "calls", "ends"),
+    [
+        ("ui-elsewhere", "decisions: [failed]", 1, "sealed"),
+        ("ui-elsewhere", "decisions: [failed, group_terminal]", 1, "sealed"),
+        ("ui-elsewhere", "decisions: [admitted, failed]", 2, "failed"),
+        ("ui-elsewhere", "decisions: [admitted, late_result]", 2, "unresolved"),
+        ("ui-elsewhere", "decisions: [result_invalid, group_terminal]", 1, "sealed"),
+        ("ui-elsewhere", "decisions: [admitted, outcome_unknown]", None, "unresolved"),
+        ("ui-elsewhere", "decisions: [admitted, server_unavailable]", 1, None),
+        ("ui-elsewhere", "decisions: [malformed_call, exhausted]", 0, None),
+        ("ui-elsewhere", "refused: failed", None, None),
+    ],
+)
+def test_a_call_that_failed_went_out_and_what_cannot_be_known_is_not_derived(tmp_path, policy, expect, calls, ends):
+    root = a_root(tmp_path, tried=scenario("tried", f"agent: plan\nexpect: {{{expect}}}\n", policy=policy))
+    found = cases_in(root)["tried/plain"].expect
+    assert (found.calls and dict(found.calls)["synthetic-ui"], found.ends) == (calls, ends)
+
+
+def test_a_failure_that_is_expected_passes_without_more_being_said(tmp_path):
+    rows = "cases: {a: {expect: {decisions: [failed]}}, b: {expect: {refused: failed}}}\n"
+    script = "agent: {script: [{step: 1}]}\nexpect: {refused: failed}\n"
+    root = a_root(
+        tmp_path,
+        tried=scenario("tried", "agent: plan\n" + rows, policy="ui-elsewhere"),
+        scripted=scenario("scripted", script, policy="ui-elsewhere"),
+    )
+    assert [ran(case).result.misses for case in cases_in(root).values()] == [()] * 3
+
+
 def test_under_a_fault_only_what_is_said_is_expected(tmp_path):
     body = "agent: {plan: approve}\nfaults: [{advance: 200s}]\n"
     case = cases_in(a_root(tmp_path, tried=scenario("tried", body)))["tried/plain"]
@@ -103,10 +135,28 @@ def test_dropping_in_a_file_is_all_there_is_to_do(tmp_path):
         ("agent: nop\nfaults: [{server: {id: ui, does: garbage}}]\n", (Reason.UNKNOWN_SERVER, 5)),
         ("agent: nop\nfaults: [{kill: ui}]\n", (Reason.UNKNOWN_SERVER, 5)),
         ("agent: nop\nfaults: [{race: reject}]\n", (Reason.UNKNOWN_REFERENCE, 5)),
+        ("agent: {plan: hold}\nfaults: [{advance: 1s, turn: 9}]\n", (Reason.UNKNOWN_REFERENCE, 5)),
+        ("agent: nop\nfaults: [{advance: 1s, turn: 1}]\n", (Reason.UNKNOWN_REFERENCE, 5)),
+        ("agent: nop\nexpect: {calls: {ui: 0}}\n", (Reason.UNKNOWN_SERVER, 5)),
+        ("agent: nop\ncases:\n  a: {}\n  b: {expect: {calls: {ui: 0}}}\n", (Reason.UNKNOWN_SERVER, 7)),
+        (
+            "agent: nop\nmatrix:\n  - one: {}\n    two: {faults: [{kill: ui}]}\n  - {z: {}}\n",
+            (Reason.UNKNOWN_SERVER, 7),
+        ),
+        ("agent: nop\nfaults: [{kill: ui}]\ncases: {a: {}, b: {}}\n", (Reason.UNKNOWN_SERVER, 5)),
     ],
 )
 def test_a_reference_that_leads_nowhere_is_shown_where_it_stands(tmp_path, body, expected):
     assert refused(tmp_path, body) == [expected]
+
+
+def test_an_agent_that_chooses_nothing_is_told_what_to_write_and_a_server_where_it_stands(tmp_path):
+    with pytest.raises(DocumentError) as caught:
+        discover(a_root(tmp_path, tried=scenario("tried", "agent: plan\nexpect: {calls: {lab: 1}}\n")))
+    assert [(each.line, each.column, each.hint) for each in caught.value.problems] == [
+        (5, 18, "did you mean `lba`?"),
+        (4, 8, "write {plan: approve}; candidates: approve, hold"),
+    ]
 
 
 def test_a_choice_where_the_policy_has_none_is_shown(tmp_path):

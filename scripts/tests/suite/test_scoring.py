@@ -34,7 +34,10 @@ ONCE = "run: {seed: 7}\nagent: {plan: approve}\n"
         ("expect: {operator: [succeeded]}", [("operator", "succeeded", "none")]),
         ("expect: {scores: {task_completion: 0}}", [("score task_completion", "0.0", "1.0")]),
         ("expect: {scores: {state_grounding: 1}}", [("score state_grounding", "1.0", "None")]),
-        ("faults: [{advance: 1s, turn: 3}]", [("fault", "advance at propose strikes", "its moment never came")]),
+        (
+            "faults: [{advance: 200s, turn: 1}, {advance: 1s, at: settle}]",
+            [("fault", "advance at settle strikes", "its moment never came")],
+        ),
         ("faults: [{advance: 1s}]\nexpect: {refused: expired}", [("proposal 2", "expired", "admitted")]),
         ("faults: [{advance: 1s, at: end}]\nexpect: {decisions: []}", [("decisions", "none", "admitted, admitted")]),
     ],

@@ -18,6 +18,7 @@ from assisted_benchmark.suite.in_process import InProcess, launches_in_process, 
 from assisted_benchmark.suite.processes import Processes
 from assisted_benchmark.suite.result import Verdict
 from assisted_benchmark.suite.runner import RunPlan, discover, run, select
+from assisted_benchmark.suite.scenario import Servers
 from assisted_benchmark.workloads.faults import Fault, FaultKind
 from assisted_benchmark.workloads.oracle import Oracle
 
@@ -67,6 +68,28 @@ def test_a_server_that_is_no_workload_runs_only_as_a_process():
     with pytest.raises(ServerError) as caught:
         model_of(contract.servers[0], FOLDER, 0, "t-1")
     assert caught.value.reason is Reason.LAUNCH_FAILED
+
+
+def test_servers_are_processes_where_one_has_no_model_unless_the_scenario_says_otherwise(tmp_path):
+    candidates = (
+        "schema: assisted-benchmark/candidates@1\npolicy: real-time\ntask: t-1\ncandidates: {tokyo: {}, paris: {}}\n"
+    )
+    root = a_root(
+        tmp_path,
+        usual=scenario("usual", "agent: {plan: tokyo}\n", policy="real-time"),
+        said=scenario("said", "agent: {plan: tokyo}\nservers: in_process\n", policy="real-time"),
+        modelled=scenario("modelled", "agent: {plan: hold}\n"),
+        **{"zones.candidates.yaml": candidates},
+    )
+    cases = cases_in(root)
+    assert {name: case.servers for name, case in cases.items() if not name.startswith("zones/")} == {
+        "usual/plain": Servers.PROCESS,
+        "said/plain": Servers.IN_PROCESS,
+        "modelled/plain": Servers.IN_PROCESS,
+    }
+    assert {case.servers for name, case in cases.items() if name.startswith("zones/")} == {Servers.PROCESS}
+    assert ran(cases["said/plain"]).result.reason == "launch_failed"
+    assert ran(cases["zones/tokyo"]).result.verdict is Verdict.PASSED
 
 
 BODY = """\
@@ -157,9 +180,12 @@ def test_receipts_of_real_processes_are_the_same_again(tmp_path):
 
 
 @promise("L14")
-def test_real_servers_from_elsewhere_are_read_when_they_are_asked_for():
+def test_real_servers_from_elsewhere_are_run_when_they_are_asked_for():
     real = discover(ROOT, [ROOT / "fixtures" / "real"])
     assert {case.tags for case in real} == {("real",)}
+    assert {case.id.split("/")[0] for case in real} == {"real"}
+    assert {case.servers for case in real} == {Servers.PROCESS}
+    assert select(discover(ROOT, real=True), ids={case.id for case in real}) == real
     assert not {case.id for case in real} & {case.id for case in discover(ROOT)}
     results = run(real, RunPlan(durability="memory")).cases
     assert [(result.id, result.misses, result.detail) for result in results if result.verdict != "passed"] == []
