@@ -8,9 +8,9 @@ bytes the grants of that policy and task share. Text is never interpreted as a t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property, lru_cache
-from typing import Final, TypeAlias
+from typing import Final
 
 from attrs import evolve, frozen
 
@@ -22,17 +22,20 @@ from assisted_benchmark.kernel.errors import DocumentError, Problem
 from assisted_benchmark.kernel.names import name_fault
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import did_you_mean, shown
+from assisted_benchmark.live_policy.task_places import Where, references, task_places, with_task
 
 CANDIDATE_COUNT: Final = "candidate-count"
 EXTENSIONS: Final = (CANDIDATE_COUNT,)
 OUTSIDE_RULE: Final = "outside REQ-124"
 MAX_REFUSALS: Final = 16
 
-_TASK: Final = {"from": "run.task"}
 # The argument that names the task, wherever a tool has one of this name.
 _TASK_ARGUMENT: Final = "taskId"
-
-Where: TypeAlias = tuple[str | int, ...]
+# Two tasks that have nothing in common: what is wrong with either is not a task's fault.
+_ANY_TASKS: Final = ("some-task", "Another/2")
+# Said of an object whatever its values are, unless its schema has branches.
+_OF_NAMES: Final = frozenset({"required", "additionalProperties"})
+_BRANCHES: Final = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "dependencies", "$ref"})
 
 
 @frozen(kw_only=True)
@@ -208,11 +211,12 @@ class Fault:
 
 
 def faults_of(policy: Policy) -> tuple[Fault, ...]:
-    """All that is wrong whatever the task: steps, counts, names, effects, and calls that name no task."""
+    """All that is wrong whatever the task: steps, counts, names, effects, and what two unlike tasks share."""
     faults = list(_structure(policy))
     for index, step in enumerate(policy.steps):
-        constant = [(name, arguments) for name, arguments in step.candidates if not _references(arguments.value)]
-        faults.extend(_calls(policy, index, evolve(step, candidates=tuple(constant)), None))
+        unsure = [task_places(arguments.value) for _, arguments in step.candidates]
+        one, other = (list(_calls(policy, index, _put_in(step, task), None, unsure)) for task in _ANY_TASKS)
+        faults.extend(each for each in one if each in other)
     return tuple(faults)
 
 
@@ -224,12 +228,7 @@ def compile_plan(policy: Policy, task: str) -> Plan:
             unknown_server, unknown_tool, effect_mismatch, arguments_invalid, duplicate_id, the reasons of a
             malformed name, or wrong_value; every fault that was found.
     """
-    put_in = [
-        evolve(
-            step, candidates=tuple((name, Canonical.of(_with_task(each.value, task))) for name, each in step.candidates)
-        )
-        for step in policy.steps
-    ]
+    put_in = [_put_in(step, task) for step in policy.steps]
     faults = list(_structure(policy))
     for index, step in enumerate(put_in):
         faults.extend(_calls(policy, index, step, task))
@@ -264,20 +263,10 @@ def _candidate(server: Server, tool: Tool, name: str, arguments: bytes) -> Candi
     return Candidate(name=name, server=server.id, tool=tool.name, arguments=arguments, digest=digest)
 
 
-def _with_task(value: Json, task: str) -> Json:
-    """A fresh value with the task at every `{from: run.task}`."""
-    if type(value) is dict:
-        return task if value == _TASK else {key: _with_task(each, task) for key, each in value.items()}
-    if type(value) is list:
-        return [_with_task(each, task) for each in value]
-    return value
-
-
-def _references(value: Json) -> list[Json]:
-    """Every object within whose one key is `from`."""
-    if type(value) is dict:
-        return [value] if set(value) == {"from"} else [found for each in value.values() for found in _references(each)]
-    return [found for each in value for found in _references(each)] if type(value) is list else []
+def _put_in(step: Step, task: str) -> Step:
+    """The step with the task at every `{from: run.task}`."""
+    filled = ((name, Canonical.of(with_task(each.value, task))) for name, each in step.candidates)
+    return evolve(step, candidates=tuple(filled))
 
 
 def _call_name(index: int) -> str:
@@ -326,6 +315,15 @@ def _group(policy: Policy, index: int, step: Step) -> Iterator[Fault]:
     if count < 2 or (count != 2 and CANDIDATE_COUNT not in policy.extensions):
         hint = f"for more than two, write extensions: [{CANDIDATE_COUNT}]"
         yield Fault(Reason.GROUP_COUNT, where, f"a choice group has exactly two candidates, not {count}", hint)
+    having = [name for name, held in step.candidates if type(held.value) is dict and step.target in held.value]
+    if step.target and not having:
+        names = {key: None for _, held in step.candidates if type(held.value) is dict for key in held.value}
+        detail = f"no candidate has the target argument `{shown(step.target, 60)}`"
+        yield Fault(Reason.WRONG_VALUE, _place(index, step, "target"), detail, did_you_mean(step.target, names))
+    elif step.target:
+        for name in (name for name, _ in step.candidates if name not in having):
+            detail = f"the target argument `{shown(step.target, 60)}` is missing"
+            yield Fault(Reason.WRONG_VALUE, _place(index, step, candidate=name), detail)
     if len({name for name, _ in step.candidates}) != count or step.choose in map(_call_name, range(index)):
         yield Fault(Reason.DUPLICATE_ID, where, "two candidates, or two steps, have one name")
 
@@ -350,21 +348,27 @@ def _names(contract: Contract, index: int, step: Step) -> Iterator[Fault]:
         yield Fault(Reason.EFFECT_MISMATCH, _place(index, step, "effect"), detail)
 
 
-def _calls(policy: Policy, index: int, step: Step, task: str | None) -> Iterator[Fault]:
-    """What is wrong with the calls themselves, the task being in them (or None, where they name none)."""
+def _calls(
+    policy: Policy, index: int, step: Step, task: str | None, unsure: Sequence[Collection[str]] = ()
+) -> Iterator[Fault]:
+    """What is wrong with the calls themselves, the task being in them.
+
+    Without `task`, a task of no meaning is; `unsure` are the places, by candidate, where a schema may want another.
+    """
     _, tool = _named(policy.contract, step)
+    branches = tool is not None and not _BRANCHES.isdisjoint(tool.input_schema)
     seen: dict[bytes, str] = {}
-    for name, held in step.candidates:
+    for number, (name, held) in enumerate(step.candidates):
         arguments, where = held.value, _place(index, step, candidate=name)
         if type(arguments) is not dict:
             yield Fault(Reason.WRONG_VALUE, where, "the arguments are not an object")
             continue
-        if _references(arguments):
-            yield Fault(Reason.WRONG_VALUE, where, "`from` names nothing that is known", "write {from: run.task}")
-        if step.target and step.target not in arguments:
-            yield Fault(Reason.WRONG_VALUE, where, f"the target argument `{shown(step.target, 60)}` is missing")
+        for at in references(arguments):
+            detail = "`from` names nothing that is known"
+            yield Fault(Reason.WRONG_VALUE, (*where, *at), detail, "write {from: run.task}")
         for fault in checker(tool).faults(arguments) if tool else ():
-            yield Fault(Reason.ARGUMENTS_INVALID, where, f"{fault.path or '/'}: {fault.message}")
+            if task is not None or fault.path not in unsure[number] or (fault.keyword in _OF_NAMES and not branches):
+                yield Fault(Reason.ARGUMENTS_INVALID, where, f"{fault.path or '/'}: {fault.message}")
         if held.data in seen:
             yield Fault(Reason.GROUP_REPEATED, where, f"`{name}` is the same call as `{seen[held.data]}`")
         seen[held.data] = name

@@ -170,6 +170,45 @@ def test_faults_that_need_no_task_are_found_without_one():
     assert faults_of(a_policy(LOOK, ASK)) == ()
 
 
+@pytest.mark.parametrize(
+    ("group", "where"),
+    [
+        (a_group(target="targetI"), ("steps", 0, "target")),
+        (a_group(target="targetId", a=YES, b={"taskId": TASK}), ("steps", 0, "candidates", "b")),
+        (a_group(a=YES, b={**NO, "targetId": {"from": "run.tsk"}}), ("steps", 0, "candidates", "b", "targetId")),
+        (a_group(a=YES, b={**NO, "force": True}), ("steps", 0, "candidates", "b")),
+        (a_group(a=YES, again=YES), ("steps", 0, "candidates", "again")),
+    ],
+    ids=["no such target", "a target of one only", "no such reference", "an unknown argument", "the same call"],
+)
+def test_what_is_wrong_with_a_call_for_any_task_is_found_without_one(group, where):
+    assert where in [fault.where for fault in faults_of(a_policy(group))]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"at": {"enum": ["t-1"]}}},
+        {"properties": {"at": {"type": "string"}, "list": {"type": "array", "items": {"maxLength": 3}}}},
+        {
+            "properties": {"at": {"type": "string"}},
+            "maxProperties": 3,
+            "if": {"properties": {"at": {"const": "t-1"}}},
+            "else": {"required": ["x"]},
+        },
+        {"allOf": [{"properties": {"at": {"type": "string"}, "list": {"contains": {"const": "t-1"}}}}]},
+    ],
+    ids=["of its value", "of its length", "a branch", "a part of it"],
+)
+def test_a_schema_that_wants_one_kind_of_task_is_not_a_policys_fault(schema):
+    tool = a_tool("note")
+    raw = {**tool.definition.value, "inputSchema": {"type": "object", **schema}}
+    server = evolve(a_server("s"), tools=(evolve(tool, definition=Canonical.of(raw)),))
+    contract = Contract(schema=SERVER_SET, id="c", servers=(server,))
+    listed = {"list": [TASK]} if "list" in str(schema) else {}
+    assert faults_of(a_policy(Step.call("s", "note", {"at": TASK, **listed}), contract=contract)) == ()
+
+
 # --- the files
 
 
@@ -252,6 +291,8 @@ FAULTY = {
     ),
     "an unknown key": (GROUP + "    retries: 3\n", Reason.UNKNOWN_KEY, (12, 5)),
     "no server": (GROUP.replace("    server: ui\n", ""), Reason.MISSING_KEY, (6, 5)),
+    "no such target": (GROUP.replace("    candidates", "    target: att\n    candidates"), Reason.WRONG_VALUE, (9, 13)),
+    "no such reference": (GROUP.replace("{at: b}", "{at: {from: run.tsk}}"), Reason.WRONG_VALUE, (11, 15)),
 }
 
 
