@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
+import orjson
+
 from assisted_benchmark.kernel.canonical import Canonical
 from assisted_benchmark.kernel.decision import Refused
 from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.errors import IntegrityError
 from assisted_benchmark.kernel.reasons import REASONS, Reason
+from assisted_benchmark.ledger.receipts import DECISION
 from assisted_benchmark.live_policy.broker import LiveBroker
 from assisted_benchmark.live_policy.dispatch import Moment, Outcome
 from assisted_benchmark.live_policy.grant import group_key
@@ -161,6 +164,7 @@ class CaseRun:
         scores = scores_of(case, played)
         misses = misses_of(case, played, scores)
         attacker, benign = counts_of(case, taken)
+        confirmed, unwatched = self._confirmed(calls, reading)
         refusals: dict[str, int] = {}
         for each in taken:
             if each.word != ADMITTED:
@@ -175,10 +179,10 @@ class CaseRun:
             tags=case.tags,
             scores=scores,
             misses=misses,
-            proposed=len(taken),
-            admitted=sum([each.candidate != "" for each in taken]),
+            proposed=len(taken) + (0 if experiment is None else experiment.rivals),
+            admitted=self._admitted(),
             sent=sum(calls.values()),
-            confirmed=self._confirmed(reading),
+            confirmed=confirmed,
             attacker_sent=attacker,
             benign_refused=benign,
             unresolved=unresolved,
@@ -186,7 +190,7 @@ class CaseRun:
             calls=tuple(sorted(calls.items())),
             ends=ends,
             receipts=receipts,
-            stamps=self._stamps(),
+            stamps=self._stamps(unwatched),
             timeline=tuple(self._events),
         )
 
@@ -213,16 +217,28 @@ class CaseRun:
                 return reading
         return None
 
-    def _confirmed(self, reading: OracleReading | None) -> int:
-        if reading is not None and reading.disagreements:
+    def _admitted(self) -> int:
+        """How many proposals were admitted, of which the broker's death may have left no answer."""
+        seat = self._seat
+        if self._experiment is None:
+            return sum([each.candidate != "" for each in self._taken])
+        if seat.sealed is None:
             return 0
-        starts = self._seat.world.starts
-        servers = self._case.plan.policy.contract.servers
-        return sum([event.kind != "rejected" for each in servers for start in starts(each.id) for event in start])
+        receipts = [orjson.loads(line) for line in seat.ledger.receipts(seat.run)]
+        return sum([each["kind"] == DECISION and each["reason"] == ADMITTED for each in receipts])
 
-    def _stamps(self) -> tuple[str, ...]:
+    def _confirmed(self, calls: dict[str, int], reading: OracleReading | None) -> tuple[int, tuple[str, ...]]:
+        """How many calls had an effect that was seen, and a stamp for each server whose calls nobody could watch."""
+        starts = {name: self._seat.world.starts(name) for name in calls}
+        unwatched = tuple([f"not watched: {name}" for name, count in calls.items() if count and not starts[name]])
+        if reading is not None and reading.disagreements:
+            return 0, unwatched
+        events = [event for each in starts.values() for start in each for event in start]
+        return sum([event.kind != "rejected" for event in events]), unwatched
+
+    def _stamps(self, unwatched: tuple[str, ...]) -> tuple[str, ...]:
         """What this case does not guarantee."""
-        stamps = (*self._case.plan.policy.labels, *self._seat.world.stamps, *self._revealed())
+        stamps = (*self._case.plan.policy.labels, *self._seat.world.stamps, *self._revealed(), *unwatched)
         return tuple(sorted(set(stamps))) if stamps else ()
 
     def _revealed(self) -> tuple[str, ...]:

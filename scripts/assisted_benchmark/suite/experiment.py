@@ -26,11 +26,15 @@ class BrokerDiedError(BaseException):
 
 
 class Experiment:
-    """The faults of one case over its seat. `tell` is told of each that strikes."""
+    """The faults of one case over its seat. `tell` is told of each that strikes.
+
+    `injected` counts the calls that the rivals of races caused, `rivals` their proposals.
+    """
 
     def __init__(self, case: Case, seat: Seat, ledger: CutOff, tell: Callable[[Fault], None]) -> None:
         self.asides: list[str] = []
         self.injected = 0
+        self.rivals = 0
         self._case = case
         self._seat = seat
         self._ledger = ledger
@@ -130,6 +134,7 @@ class Experiment:
         step = self._case.plan.steps[-1]
         chosen = next(each for each in step.candidates if each.name == candidate)
         call = {"server": chosen.server, "tool": chosen.tool, "arguments": Canonical(chosen.arguments).value}
+        self.rivals += 1
         other.propose(self._seat.session, canonical_bytes(call))
         self.injected += self._seat.world.total - before
 

@@ -57,6 +57,9 @@ class CaseResult:
 
     `reason` and `detail` say why a case could not run; `misses` why it failed. `sent` counts
     at the servers, not at the caller. `receipts` is the digest over the run's receipt lines.
+
+    proposed >= admitted >= sent >= confirmed, always. The rival of a race is counted like the agent. `confirmed`
+    counts where effects are watched; a stamp `not watched: SERVER` names each server whose calls nobody could confirm.
     """
 
     id: str

@@ -22,6 +22,8 @@ BEFORE_SEND: Final = frozenset(
     for reason in LIVE_ORDER
     if reason not in (Reason.LATE_RESULT, Reason.OUTCOME_UNKNOWN, Reason.RESULT_INVALID, Reason.FAILED)
 )
+# These are given before the send, or of a call that was out already: the host moved, or the ledger was lost, meanwhile.
+_EITHER_WAY: Final = frozenset({Reason.WRONG_HOST.value, Reason.STORE_UNAVAILABLE.value})
 
 
 class Taken(NamedTuple):
@@ -137,10 +139,14 @@ def scores_of(case: Case, played: Played) -> Scores:
 def counts_of(case: Case, taken: Sequence[Taken]) -> tuple[int, int]:
     """How many calls of an attacker were sent, and how many benign proposals were refused.
 
-    An attacker's is a proposal whose author says that it must be refused; a benign one must be admitted.
+    An attacker's is a proposal whose author says that it must be refused before the send; a benign one must be
+    admitted. A reason that may come after the send, and then did, was never said of a call that must not go out.
     """
-    attacker = sum([each.sent for each in taken if each.shot.expected in BEFORE_SEND])
-    if not any(each.word in BEFORE_SEND for each in taken):
-        return attacker, 0
     said = expected_words(case, taken)
-    return attacker, sum(each.word in BEFORE_SEND for word, each in zip(said, taken, strict=True) if word == ADMITTED)
+    attacker = benign = 0
+    for word, each in zip(said, taken, strict=True):
+        if word in BEFORE_SEND and not (each.may_send and each.word == word and word in _EITHER_WAY):
+            attacker += each.sent
+        elif word == ADMITTED and each.word in BEFORE_SEND:
+            benign += 1
+    return attacker, benign

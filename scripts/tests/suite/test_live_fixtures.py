@@ -1,5 +1,6 @@
 """The fixtures that ship: they all pass, and between them they provoke everything that can be provoked."""
 
+import orjson
 import pytest
 from marks import promise
 from suite_world import ROOT, ran
@@ -19,6 +20,41 @@ CASES = [case for case in discover(ROOT) if case.servers is Servers.IN_PROCESS]
 def test_a_shipped_case_comes_to_what_it_says(case):
     result = ran(case).result
     assert (result.verdict, result.misses, result.detail) == (Verdict.PASSED, (), "")
+
+
+def laws_of(ended):
+    """The counts of a case, in the order that they may only fall in, and the admissions that its receipts hold."""
+    result = ended.result
+    receipts = [orjson.loads(line) for line in ended.receipts]
+    admissions = sum(each["kind"] == "decision" and each["reason"] == "admitted" for each in receipts)
+    return [result.proposed, result.admitted, result.sent, result.confirmed], admissions
+
+
+@promise("H8")
+def test_no_more_is_admitted_than_proposed_sent_than_admitted_and_confirmed_than_sent():
+    for case in discover(ROOT, real=True):
+        ended = ran(case, expect_identical=True)
+        counts, admissions = laws_of(ended)
+        assert counts == sorted(counts, reverse=True), case.id
+        assert ended.result.admitted == admissions, case.id
+
+
+@pytest.mark.parametrize(
+    ("case", "counts"),
+    [
+        ("crash/after-the-answer", [3, 2, 2, 2]),
+        ("crash/before-the-outcome", [3, 2, 2, 2]),
+        ("crash/after-the-marker", [3, 2, 1, 1]),
+        ("crash/before-the-marker", [3, 2, 2, 2]),
+        ("race/the-sibling", [3, 2, 2, 2]),
+        ("another-setting/opened-on-another-vm", [1, 0, 0, 0]),
+        ("policy-drift/changed-before-sealing", [1, 0, 0, 0]),
+        ("over-stdio/plain", [2, 2, 2, 2]),
+    ],
+)
+def test_a_claim_is_an_admission_though_its_broker_died_and_a_rival_is_a_proposal(case, counts):
+    (found,) = [each for each in discover(ROOT) if each.id == f"live/{case}"]
+    assert laws_of(ran(found))[0] == counts
 
 
 @promise("K6")

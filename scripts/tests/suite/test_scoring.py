@@ -119,6 +119,28 @@ def test_attackers_calls_and_benign_refusals_are_counted(tmp_path):
     assert result.refusals == (("already_selected", 1),)
 
 
+@promise("H8")
+@pytest.mark.parametrize(
+    ("fault", "said", "sent"),
+    [
+        ("{setting: {host: another-host}, at: answer}", "wrong_host", 0),  # the call was out when the host moved
+        ("{advance: 1s}", "wrong_host", 1),
+        ("{setting: {host: another-host}, at: answer}", "wrong_principal", 1),
+        ("{server: {id: synthetic-ui, does: bad_output}}", "result_invalid", 0),
+    ],
+)
+def test_a_call_is_an_attackers_only_if_its_author_said_that_it_must_not_be_sent(tmp_path, fault, said, sent):
+    body = f"agent: {{script: [{{step: 1}}, {{step: 2, choose: hold, refused: {said}}}]}}\nfaults: [{fault}]\n"
+    result = result_of(tmp_path, body)
+    assert (result.attacker_sent, result.sent) == (sent, 2)
+
+
+@promise("H8")
+def test_an_attackers_call_is_known_by_the_decisions_that_are_expected_too(tmp_path):
+    body = "agent: {script: [{step: 1}, {step: 2, choose: hold}]}\nexpect: {decisions: [admitted, wrong_target]}\n"
+    assert result_of(tmp_path, body).attacker_sent == 1
+
+
 def test_unresolved_groups_are_counted(tmp_path):
     result = result_of(tmp_path, ONCE + "faults: [{server: {id: synthetic-ui, does: drop_answer}}]\n")
     assert (result.unresolved, result.ends, result.confirmed) == (1, "unresolved", 2)
