@@ -19,6 +19,8 @@ from assisted_benchmark.live_policy.states import LIVE_TABLE
 from assisted_benchmark.suite.journal import Ended
 from assisted_benchmark.suite.storage import RunDirectory, read_keys
 
+_RESUME: Final = "`run --resume DIR` writes the receipts anew, from the run's own journals"
+_ANEW: Final = dict.fromkeys((Reason.TORN_TAIL, Reason.CHAIN_TRUNCATED, Reason.CHAIN_MISSING), _RESUME)
 SCHEMA: Final = "assisted-benchmark/heads@1"
 
 
@@ -76,10 +78,17 @@ def _problems(lines: list[bytes], chains: dict[str, Any], ledger_id: str, file: 
         anchored = chains[run]
         head = Head(anchored["length"], Digest(anchored["digest"]))
         only = [line for _, line in numbered]
-        for finding in verify(only, run=run, ledger_id=ledger_id, head=head, table=LIVE_TABLE).findings:
+        verified = verify(only, run=run, ledger_id=ledger_id, head=head, table=LIVE_TABLE)
+        torn = 0
+        for finding in verified.findings:
             where = numbered[finding.line - 1][0] if 0 < finding.line <= len(numbered) else 0
             detail = f"{anchored['case']}: {finding.detail}"
-            yield Problem(finding.reason, detail, file, where, 1 if where else 0)
+            yield Problem(finding.reason, detail, file, where, 1 if where else 0, _ANEW.get(finding.reason, ""))
+            torn = where if finding.reason is Reason.TORN_TAIL else torn
+        # What was torn off beyond the anchored end is nobody's; within it, a receipt is lost.
+        if torn and verified.count == head.length - 1:
+            detail = f"{anchored['case']}: the receipt that is cut off is one of the {head.length} that are anchored"
+            yield Problem(Reason.CHAIN_TRUNCATED, detail, file, torn, 1, _ANEW[Reason.CHAIN_TRUNCATED])
 
 
 def _run_of(line: bytes, otherwise: str) -> str:

@@ -59,10 +59,25 @@ def test_what_is_missing_is_found(left):
 
 
 @promise("H19")
-def test_a_torn_tail_is_told_apart_and_only_noted(left):
+def test_a_torn_tail_is_told_apart_and_is_a_lost_receipt_where_it_is_anchored(left, cases):
     whole = lines(left)
     found = changed(left, [*whole[:-1], whole[-1][:80]])
-    assert (Reason.TORN_TAIL, len(whole)) in found
+    assert found == {(Reason.TORN_TAIL, len(whole)), (Reason.CHAIN_TRUNCATED, len(whole))}
+    assert {problem.hint for problem in verify_run(left)} == {
+        "`run --resume DIR` writes the receipts anew, from the run's own journals"
+    }
+    assert changed(left, [*whole[:-2], whole[-2][:80]]) == {
+        (Reason.TORN_TAIL, len(whole) - 1),
+        (Reason.CHAIN_TRUNCATED, len(whole) - 2),
+    }
+    run(cases, RunPlan(seed=1, durability="memory", directory=left))
+    assert (verify_run(left), lines(left)) == ((), whole)
+
+
+@promise("H19")
+def test_what_was_torn_off_beyond_the_anchored_end_is_only_noted(left):
+    whole = lines(left)
+    assert changed(left, [*whole, whole[-1][:80]]) == {(Reason.TORN_TAIL, len(whole) + 1)}
 
 
 @promise("H19")
