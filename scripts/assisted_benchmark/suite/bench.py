@@ -32,6 +32,7 @@ from assisted_benchmark.live_policy.states import LIVE_TABLE
 from assisted_benchmark.mcp_router.process import Launcher
 from assisted_benchmark.suite.agents import Shot
 from assisted_benchmark.suite.case import CaseRun
+from assisted_benchmark.suite.faults import Kind
 from assisted_benchmark.suite.in_process import InProcess, launches_in_process, models_of
 from assisted_benchmark.suite.journal import Ended
 from assisted_benchmark.suite.processes import Processes
@@ -51,7 +52,7 @@ class RunPlan:
     """How to run. `directory` is the run's own; one that holds a journal is resumed.
 
     `maxfail` 0 never stops early. `servers` overrides every scenario's own. `durability` is memory,
-    process (survives a killed process) or power (survives the machine's).
+    process (survives a killed process) or power (survives the machine's). `shard` (number, of) runs only that part.
     """
 
     seed: int = 0
@@ -62,6 +63,18 @@ class RunPlan:
     repeat: int = 1
     expect_identical: bool = False
     directory: Path | None = None
+    shard: tuple[int, int] | None = None
+
+
+def servers_of(case: Case, plan: RunPlan) -> Servers:
+    """Where the case's servers live in this run. One that kills models stays with them: no process can be killed so."""
+    if plan.servers is None or (Servers(plan.servers) is Servers.PROCESS and _kills(case)):
+        return case.servers
+    return Servers(plan.servers)
+
+
+def _kills(case: Case) -> bool:
+    return any(each.kind is Kind.KILL for each in case.faults)
 
 
 def run_keys(seed: int) -> KeyRing:
@@ -92,7 +105,6 @@ class Bench:
     def __init__(self, plan: RunPlan, part: int = 0, repetition: int = 0) -> None:
         self._plan = plan
         self._name = f"{part}-{repetition}"
-        self._servers = None if plan.servers is None else Servers(plan.servers)
         self._keys = run_keys(plan.seed)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._launcher: Launcher | None = None
@@ -124,7 +136,7 @@ class Bench:
         if self._plan.durability == MEMORY and self._cases % _MEMORY_CASES == 0:
             self._ledger = self._new_ledger()
             self._lanes.clear()
-        if (self._servers or case.servers) is Servers.PROCESS:
+        if servers_of(case, self._plan) is Servers.PROCESS:
             return self._with_processes(case, run, began)
         if case.faults:
             return self._with_faults(case, run, began)

@@ -18,7 +18,7 @@ from typing import Any, Final
 import orjson
 
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.suite.bench import Bench, RunPlan, could_not_run
+from assisted_benchmark.suite.bench import Bench, RunPlan, could_not_run, servers_of
 from assisted_benchmark.suite.journal import Ended, Journal, pack, unpack
 from assisted_benchmark.suite.result import CaseResult, Miss, Verdict
 from assisted_benchmark.suite.scenario import Case, Servers
@@ -83,7 +83,7 @@ def results(cases: Sequence[Case], indices: Sequence[int], plan: RunPlan, first_
 
 
 def _is_worth_processes(cases: Sequence[Case], indices: Sequence[int], plan: RunPlan) -> bool:
-    heavy = sum(Servers(plan.servers or cases[index].servers) is Servers.PROCESS for index in indices)
+    heavy = sum(servers_of(cases[index], plan) is Servers.PROCESS for index in indices)
     return heavy > 1 or len(indices) * plan.repeat > _FEW
 
 
@@ -121,7 +121,7 @@ def _chunks(cases: Sequence[Case], indices: Sequence[int], plan: RunPlan) -> Ite
     size = max(1, min(_CHUNK, len(indices) // (plan.jobs * 4)))
     light: list[int] = []
     for index in indices:
-        if Servers(plan.servers or cases[index].servers) is Servers.PROCESS:
+        if servers_of(cases[index], plan) is Servers.PROCESS:
             yield [index]
         else:
             light.append(index)

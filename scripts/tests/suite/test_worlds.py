@@ -14,6 +14,7 @@ from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Claimed
 from assisted_benchmark.live_policy.ports import Observation, Unavailable
 from assisted_benchmark.mcp_router.process import Launcher, Process
+from assisted_benchmark.suite.faults import Kind
 from assisted_benchmark.suite.in_process import InProcess, launches_in_process, model_of, models_of
 from assisted_benchmark.suite.processes import Processes
 from assisted_benchmark.suite.result import Verdict
@@ -170,6 +171,12 @@ def test_processes_come_to_what_models_come_to(file):
     models = run(cases, RunPlan(durability="memory")).cases
     processes = run(cases, RunPlan(durability="memory", servers="process")).cases
     assert [counted(result) for result in processes] == [counted(result) for result in models]
+
+
+def test_a_case_that_kills_a_model_stays_with_models_whatever_the_run_asks_for():
+    killing = [case for case in discover(ROOT) if any(fault.kind is Kind.KILL for fault in case.faults)]
+    assert len(killing) == 3
+    assert {case.verdict for case in run(killing, RunPlan(durability="memory", servers="process")).cases} == {"passed"}
 
 
 @promise("H7a")
