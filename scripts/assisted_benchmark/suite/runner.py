@@ -13,15 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import orjson
-
-from assisted_benchmark.kernel.canonical import canonical_bytes
 from assisted_benchmark.kernel.chance import SeededChance
-from assisted_benchmark.kernel.digest import digest_of
-from assisted_benchmark.kernel.errors import DocumentError, IntegrityError, MisuseError
-from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.errors import DocumentError, IntegrityError
+from assisted_benchmark.suite.asked import asked, gone_on, joined, newly_asked, plan_for, shard, write_asked
 from assisted_benchmark.suite.bench import RunPlan, ledger_id, run_keys
 from assisted_benchmark.suite.catalogue import Gathered
 from assisted_benchmark.suite.engine import results
@@ -42,6 +38,7 @@ __all__ = [
     "latest_run",
     "merge",
     "new_run_directory",
+    "plan_for",
     "run",
     "scaffold",
     "select",
@@ -51,7 +48,6 @@ __all__ = [
 
 # The tag of cases that run only when they are asked for.
 REAL: Final = "real"
-SCHEMA: Final = "assisted-benchmark/run@1"
 # What no run guarantees: agent, servers and harness share a user.
 STAMPS: Final = ("isolation: none",)
 
@@ -87,17 +83,6 @@ def select(
     return tuple(chosen)
 
 
-def shard(cases: Iterable[Case], number: int, of: int) -> tuple[Case, ...]:
-    """The part `number` (from 1) of `of` parts. Which part a case is in depends on its id alone.
-
-    Raises:
-        MisuseError: there is no such part.
-    """
-    if not 1 <= number <= of:
-        raise MisuseError(Reason.MISUSE, f"there is no part {number} of {of}; parts are counted from 1")
-    return tuple(case for case in cases if int(digest_of("shard@1", case.id.encode())[7:], 16) % of == number - 1)
-
-
 def latest_run(root: Path) -> Path | None:
     """The last run's directory, if there is one."""
     found = run_directories(root)
@@ -107,25 +92,23 @@ def latest_run(root: Path) -> Path | None:
 def failed_in(directory: Path) -> frozenset[str]:
     """The ids of the cases that did not pass in that run, or did not come to their turn."""
     files = RunDirectory(directory)
-    asked = set(_asked(files)["cases"])
+    chosen = set(asked(files)["cases"])
     passed = {each.result.id for each in read_lines(files.journals()) if each.result.verdict is Verdict.PASSED}
-    return frozenset(asked - passed)
+    return frozenset(chosen - passed)
 
 
 def run(cases: Sequence[Case], plan: RunPlan, on_case: Callable[[CaseResult], None] = lambda _: None) -> RunResult:
     """Run the cases; `on_case` is told of each as it ends. Ctrl-C gives what was done, as interrupted.
 
-    A plan whose directory holds a run is gone on with: of the cases only that run's count, what ended is taken
-    from its journals, and told again.
+    A plan whose directory holds a run is gone on with (`plan_for` fills in what that run began with): of the
+    cases only that run's count, what ended is taken from its journals, and told again. Where the plan names a shard,
+    give the whole selection all the same: the places of its cases are written down for `merge`.
 
     Raises:
         MisuseError: the directory is of another run.
     """
     files = RunDirectory(plan.directory) if plan.directory is not None else None
-    if files is not None and files.plan.exists():
-        known = frozenset(_asked(files)["cases"])
-        cases = [case for case in cases if case.id in known]
-    before = _begin(cases, plan, files) if files is not None else {}
+    cases, before = _begin(cases, plan, files)
     done: dict[str, CaseResult] = {}
     interrupted = False
 
@@ -157,69 +140,44 @@ def run(cases: Sequence[Case], plan: RunPlan, on_case: Callable[[CaseResult], No
 
 
 def merge(directories: Sequence[Path], into: Path) -> RunResult:
-    """Join the runs of several shards to one in `into`, its cases in the order of their ids.
+    """Join the runs of all shards to one in `into`: what one run of the whole selection would have left.
 
     Raises:
-        MisuseError: they are not shards of one plan, or two of them hold the same case.
+        MisuseError: they are not the shards of one run, or one is missing.
     """
-    plans = [_asked(RunDirectory(each)) for each in directories]
-    alike = [{key: plan[key] for key in ("schema", "seed", "durability", "servers", "repeat")} for plan in plans]
-    names = [name for plan in plans for name in plan["cases"]]
-    if not plans or any(each != alike[0] for each in alike) or len(set(names)) != len(names):
-        raise MisuseError(Reason.MISUSE, "these are not the shards of one run: other plans, or the same case twice")
+    merged = joined(directories)
     files = RunDirectory(into)
     files.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    create_keys(files.keys, SeededChance(f"keys/{alike[0]['seed']}"))
-    merged = {**alike[0], "sources": [plan["sources"] for plan in plans], "cases": sorted(names)}
-    files.plan.write_bytes(orjson.dumps(merged, option=orjson.OPT_INDENT_2) + b"\n")
+    create_keys(files.keys, SeededChance(f"keys/{merged['seed']}"))
+    write_asked(files, merged)
     journals = [journal for each in directories for journal in RunDirectory(each).journals()]
     for part, journal in enumerate(journals):
         files.journal(part).write_bytes(journal.read_bytes())
-    ended = sorted(read_lines(files.journals()), key=lambda each: each.result.id)
+    places = {name: place for place, name in enumerate(merged["cases"])}
+    ended = sorted(read_lines(files.journals()), key=lambda each: places[each.result.id])
     write_export(files, ended, ledger_id(merged["seed"]), run_keys(merged["seed"]))
     return RunResult(
         seed=merged["seed"],
         durability=merged["durability"],
         cases=tuple(each.result for each in ended),
-        selected=len(names),
+        selected=len(places),
         stamps=STAMPS,
     )
 
 
-def _asked(files: RunDirectory) -> dict[str, Any]:
-    """What a run was asked to run."""
-    try:
-        value: dict[str, Any] = orjson.loads(files.plan.read_bytes())
-        if value["schema"] == SCHEMA:
-            return value
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise MisuseError(Reason.UNREADABLE, f"`{files.path}` holds no run") from error
-    raise MisuseError(Reason.UNREADABLE, f"`{files.path}` holds a run of another version")
-
-
-def _begin(cases: Sequence[Case], plan: RunPlan, files: RunDirectory) -> dict[str, CaseResult]:
-    """Make the run's files, or take up those of a run that ended early: its results so far."""
-    sources = canonical_bytes([[case.id, case.source] for case in cases])
-    asked: dict[str, Any] = {
-        "schema": SCHEMA,
-        "seed": plan.seed,
-        "durability": plan.durability,
-        "servers": plan.servers,
-        "repeat": plan.repeat,
-        "sources": digest_of("cases@1", sources),
-        "cases": [case.id for case in cases],
-    }
-    if files.plan.exists():
-        before = _asked(files)
-        differing = [key for key in asked if before.get(key) != asked[key]]
-        if differing:
-            detail = f"`{files.path}` is of another run, with other {', '.join(differing)}; take a new directory"
-            raise MisuseError(Reason.MISUSE, detail)
-        return {each.result.id: each.result for each in read_lines(files.journals())}
-    files.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    create_keys(files.keys, SeededChance(f"keys/{plan.seed}"))
-    files.plan.write_bytes(orjson.dumps(asked, option=orjson.OPT_INDENT_2) + b"\n")
-    return {}
+def _begin(
+    cases: Sequence[Case], plan: RunPlan, files: RunDirectory | None
+) -> tuple[Sequence[Case], dict[str, CaseResult]]:
+    """Make the run's files, or take up those of a run that ended early; its cases, and its results so far."""
+    if files is not None and files.plan.exists():
+        chosen = gone_on(cases, plan, files)
+        return chosen, {each.result.id: each.result for each in read_lines(files.journals())}
+    part = cases if plan.shard is None else shard(cases, *plan.shard)
+    if files is not None:
+        files.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        create_keys(files.keys, SeededChance(f"keys/{plan.seed}"))
+        write_asked(files, newly_asked(cases, part, plan))
+    return part, {}
 
 
 def _export(cases: Sequence[Case], plan: RunPlan, files: RunDirectory, done: dict[str, CaseResult]) -> None:

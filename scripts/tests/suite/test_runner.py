@@ -2,15 +2,18 @@
 
 import multiprocessing
 import signal
+from pathlib import Path
 
 import orjson
 import pytest
+from attrs import evolve
 from marks import promise
 from suite_world import LEAST, ROOT, a_root, scenario
 
 from assisted_benchmark.kernel.chance import SystemChance
 from assisted_benchmark.kernel.errors import HarnessError, MisuseError
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.report.record import record_bytes
 from assisted_benchmark.suite import bench, engine
 from assisted_benchmark.suite.result import Verdict
 from assisted_benchmark.suite.runner import (
@@ -20,6 +23,7 @@ from assisted_benchmark.suite.runner import (
     latest_run,
     merge,
     new_run_directory,
+    plan_for,
     run,
     select,
     shard,
@@ -288,12 +292,14 @@ def test_shards_hold_every_case_once_whatever_else_there_is_and_join_to_the_whol
     assert [shard(cases[2:], number, 3) for number in (1, 2, 3)] == [
         tuple(case for case in part if case in cases[2:]) for part in parts
     ]
-    for number, part in enumerate(parts):
-        run(part, RunPlan(seed=4, directory=tmp_path / str(number)))
-    whole = run(cases, RunPlan(seed=4, directory=tmp_path / "whole"))
-    assert merge([tmp_path / str(number) for number in range(3)], tmp_path / "merged") == whole
+    selected = cases[::-1]  # an order of its own, which no id tells
+    for number in (1, 2, 3):
+        run(selected, RunPlan(seed=4, shard=(number, 3), directory=tmp_path / str(number)))
+    whole = run(selected, RunPlan(seed=4, directory=tmp_path / "whole"))
+    merged = merge([tmp_path / str(number) for number in (3, 1, 2)], tmp_path / "merged")
+    assert record_bytes(merged) == record_bytes(whole)
     assert verify_run(tmp_path / "merged") == ()
-    names = ("receipts.jsonl", "heads.json")
+    names = ("receipts.jsonl", "heads.json", "run.json")
     assert [(tmp_path / "merged" / name).read_bytes() for name in names] == [
         (tmp_path / "whole" / name).read_bytes() for name in names
     ]
@@ -306,12 +312,73 @@ def test_there_is_no_other_part(cases, number, of):
         shard(cases, number, of)
 
 
-def test_only_shards_of_one_run_are_joined(cases, tmp_path):
-    for name, seed in (("a", 1), ("b", 2)):
-        run(cases[:1], RunPlan(seed=seed, durability="memory", directory=tmp_path / name))
-    for wrong in ([], ["a", "a"], ["a", "b"], ["a", "missing"]):
-        with pytest.raises(MisuseError):
-            merge([tmp_path / name for name in wrong], tmp_path / "into")
-    (tmp_path / "b/run.json").write_text('{"schema": "older"}')
+def problem_of(call, *given, **more):
+    with pytest.raises(MisuseError) as caught:
+        call(*given, **more)
+    assert caught.value.reason is Reason.MISUSE
+    return caught.value.detail
+
+
+@promise("H15")
+def test_only_all_the_shards_of_one_run_are_joined(cases, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    memory = {"seed": 1, "durability": "memory"}
+    run(cases, RunPlan(**memory, directory=Path("whole")))
+    for name, part in (("one", (1, 3)), ("two", (2, 3)), ("again", (2, 3)), ("half", (1, 2))):
+        run(cases, RunPlan(**memory, shard=part, directory=Path(name)))
+    run(cases[1:], RunPlan(**memory, shard=(3, 3), directory=Path("less")))
+    run(cases, RunPlan(**(memory | {"seed": 2}), shard=(3, 3), directory=Path("seed")))
+    run(cases, RunPlan(**memory, servers="in_process", shard=(3, 3), directory=Path("servers")))
+    told = {
+        (): "there is nothing to join; name the directories of all shards",
+        ("whole",): "`whole` is no shard; `run --shard N/M` makes one",
+        ("one", "two"): "not all parts are there: 3/3; run `--shard 3/3` too, and join all of them",
+        ("two",): "not all parts are there: 1/3, 3/3; run `--shard 1/3` too, and join all of them",
+        ("one", "two", "again"): "`two` and `again` are the same part, 2/3; give each part once",
+        ("two", "two"): "`two` and `two` are the same part, 2/3; give each part once",
+        ("two", "half"): "`two` and `half` are not shards of one run: another number of parts",
+        ("two", "less"): "`two` and `less` are not shards of one run: another selection, or other files",
+        ("two", "seed"): "`two` and `seed` are not shards of one run: seed 1 and 2",
+        (
+            "two",
+            "servers",
+        ): "`two` and `servers` are not shards of one run: servers as each scenario says and in_process",
+    }
+    assert {wrong: problem_of(merge, [Path(each) for each in wrong], Path("into")) for wrong in told} == told
+    assert not Path("into").exists()
     with pytest.raises(MisuseError):
-        failed_in(tmp_path / "b")
+        merge([Path("one"), Path("missing")], Path("into"))
+    Path("two/run.json").write_text('{"schema": "older"}')
+    with pytest.raises(MisuseError):
+        failed_in(Path("two"))
+
+
+def test_a_part_that_no_case_is_in_need_not_be_run(cases, tmp_path):
+    few = select(cases, ids={"live/least/plain"})
+    number = next(number for number in (1, 2) if shard(few, number, 2))
+    run(few, RunPlan(durability="memory", shard=(number, 2), directory=tmp_path / "part"))
+    assert ids(merge([tmp_path / "part"], tmp_path / "into").cases) == ["least/plain"]
+
+
+@promise("H15")
+def test_a_run_is_gone_on_with_as_it_began_and_what_differs_is_told_with_both_values(cases, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    there = Path("run")
+    begun = plan_for(there, seed=3, durability="memory", servers=None, repeat=2, shard=(1, 2), jobs=2)
+    assert begun == RunPlan(seed=3, durability="memory", repeat=2, shard=(1, 2), jobs=2, directory=there)
+    first = run(cases, begun)
+    again = plan_for(there, seed=None, durability=None, servers=None, repeat=None, shard=None, maxfail=9)
+    assert again == RunPlan(seed=3, durability="memory", repeat=2, shard=(1, 2), maxfail=9, directory=there)
+    assert run(cases[::-1], again) == first
+    begun_with = "`run` was begun with"
+    hint = "leave that out to go on with it, or take a new directory"
+    for given, told in (
+        ({"seed": 4}, "seed 3, not 4"),
+        ({"durability": "power", "repeat": 1}, "durability memory, not power; repeat 2, not 1"),
+        ({"servers": "process"}, "servers as each scenario says, not process"),
+        ({"shard": (2, 2)}, "shard 1/2, not 2/2"),
+    ):
+        assert problem_of(run, cases, plan_for(there, **given)) == f"{begun_with} {told}; {hint}"
+    whole = plan_for(Path("whole"), durability="memory")
+    run(cases, whole)
+    assert problem_of(run, cases, evolve(whole, shard=(1, 2))) == f"`whole` was begun with shard none, not 1/2; {hint}"
