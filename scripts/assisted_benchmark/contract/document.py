@@ -211,9 +211,10 @@ class _Reading:
             self._check_placeholders(file, (*place, "files", file))
         if "cwd" in spec:
             self._check_placeholders(spec["cwd"], (*place, "cwd"))
-        if not spec["argv"][0].startswith(("/", "{")):
-            detail = f"the program `{shown(spec['argv'][0], 60)}` is looked up in a search path"
-            self._wrong(Reason.WRONG_VALUE, (*place, "argv", 0), detail, "write its absolute path, or {python}")
+            if not spec["cwd"].startswith(("/", "{")):
+                detail = f"the folder `{shown(spec['cwd'], 60)}` is not absolute"
+                self._wrong(Reason.WRONG_VALUE, (*place, "cwd"), detail, "begin it with / or {contract}/")
+        self._check_closure(spec, place)
         return Launch(
             argv=tuple(spec["argv"]),
             env=tuple(sorted(env.items())),
@@ -223,6 +224,20 @@ class _Reading:
             unpinned="artifacts" in spec,
             control=spec.get("control", False),
         )
+
+    def _check_closure(self, spec: Json, place: Place) -> None:
+        """The program is named where it stands, and something pins what it runs. The rest is each machine's."""
+        program = spec["argv"][0]
+        if not program.startswith(("/", "{")):
+            detail = f"the program `{shown(program, 60)}` is looked up in a search path"
+            self._wrong(Reason.WRONG_VALUE, (*place, "argv", 0), detail, "write its absolute path, or {python}")
+        elif program == "{python}" and not (spec.get("packages") or spec.get("files") or "artifacts" in spec):
+            hint = "list `packages` or `files`, or say `artifacts: unpinned`"
+            self._wrong(Reason.MISSING_KEY, place, "nothing pins what the interpreter runs", hint, at_key=True)
+        elif spec.get("packages") and program.startswith(("/", "{contract}", "{package}")):
+            hint = "list `files` instead"
+            detail = "`packages` are those of {python}, which does not run here"
+            self._wrong(Reason.WRONG_VALUE, (*place, "packages"), detail, hint, at_key=True)
 
     def _tools(self, spec: Json, place: Place) -> tuple[Tool, ...]:
         listed = None

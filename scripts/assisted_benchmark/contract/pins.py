@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 from assisted_benchmark.contract.files import name_below, read
 from assisted_benchmark.contract.plain_scalar import DoubtError, known_value
 from assisted_benchmark.contract.shape import DIGEST, MapOf, Record, Word, check, may, must
-from assisted_benchmark.contract.strict_yaml import load
+from assisted_benchmark.contract.strict_yaml import Document, load
 from assisted_benchmark.kernel.digest import Digest
 
 PINS: Final = "assisted-benchmark/pins@1"
@@ -26,10 +26,11 @@ PINS_SHAPE: Final = Record(
 
 @frozen
 class Pins:
-    """The pinned digests, by id. What is not here is not trusted."""
+    """The pinned digests, by id, and the file they were read from. What is not here is not trusted."""
 
     contracts: dict[str, Digest]
     policies: dict[str, Digest]
+    document: Document | None = field(default=None, eq=False, repr=False)
 
 
 def load_pins(path: Path, root: Path) -> Pins:
@@ -40,7 +41,7 @@ def load_pins(path: Path, root: Path) -> Pins:
     """
     document = load(read(path, root), name_below(path, root))
     check(PINS_SHAPE, document)
-    return Pins(document.value.get("contracts", {}), document.value.get("policies", {}))
+    return Pins(document.value.get("contracts", {}), document.value.get("policies", {}), document)
 
 
 def pins_text(pins: Pins) -> str:

@@ -17,7 +17,8 @@ import os
 import re
 import stat
 import sys
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
 
@@ -103,7 +104,7 @@ def resolve(launch: Launch, folder: Path, artifacts: Artifacts) -> Resolved:
         ServerError: launch_failed if it cannot be started as it stands, artifact_drift if a file or a
             package is not the one that was pinned.
     """
-    places = {"python": sys.executable, "contract": str(folder.absolute()), "package": str(PACKAGE.parent)}
+    places = _places(folder)
     argv = tuple(_filled(each, places) for each in launch.argv)
     env = tuple(sorted((name, _filled(value, places)) for name, value in launch.env))
     cwd = None if launch.cwd is None else _filled(launch.cwd, places)
@@ -116,18 +117,8 @@ def resolve(launch: Launch, folder: Path, artifacts: Artifacts) -> Resolved:
         raise ServerError(Reason.LAUNCH_FAILED, f"the folder `{cwd}` is not absolute; begin it with {{contract}}/")
     python = launch.argv[0] == PYTHON
     links = _links(argv[0])
-    executable = artifacts.file(links[-1])
-    if not os.access(executable.path, os.X_OK):
-        raise ServerError(Reason.LAUNCH_FAILED, f"`{executable.path}` may not be executed; set its execute bit")
-    with open(executable.path, "rb") as file:
-        if file.read(2) == b"#!":
-            raise ServerError(
-                Reason.LAUNCH_FAILED, f"`{executable.path}` is a script; name its interpreter first, and it as a file"
-            )
-    copied = tuple(
-        _pinned(os.path.join(folder.absolute(), _filled(path, places)), digest, artifacts)
-        for path, digest in launch.files
-    )
+    executable = _executable(links[-1], artifacts)
+    copied = tuple(_pinned(folder, _filled(path, places), digest, artifacts) for path, digest in launch.files)
     if not launch.unpinned:
         _require_closed(launch, python, artifacts)
     watched = _packaged(launch, python, artifacts)
@@ -149,9 +140,33 @@ def resolve(launch: Launch, folder: Path, artifacts: Artifacts) -> Resolved:
     )
 
 
+def faults(launch: Launch, folder: Path, artifacts: Artifacts) -> Iterator[tuple[tuple[str | int, ...], ServerError]]:
+    """What the files of this machine contradict in a template, without starting it: which part of it, and why.
+
+    Of packages nothing is said: which are installed is each machine's own matter.
+    """
+    places = _places(folder)
+    looks: list[tuple[tuple[str | int, ...], Callable[[], object]]] = [
+        (("files", path), partial(_pinned, folder, _filled(path, places), digest, artifacts))
+        for path, digest in launch.files
+    ]
+    if launch.argv[0] != PYTHON:
+        looks.append((("argv", 0), lambda: _executable(_links(_filled(launch.argv[0], places))[-1], artifacts)))
+    for where, look in looks:
+        try:
+            look()
+        except ServerError as error:
+            yield where, error
+
+
 def stamps(launch: Launch) -> tuple[str, ...]:
     """What a report must repeat about this launch."""
     return ("artifacts: unpinned",) if launch.unpinned else ()
+
+
+def _places(folder: Path) -> dict[str, str]:
+    """What the placeholders stand for."""
+    return {"python": sys.executable, "contract": str(folder.absolute()), "package": str(PACKAGE.parent)}
 
 
 def _filled(text: str, places: dict[str, str]) -> str:
@@ -184,7 +199,20 @@ def _links(path: str) -> tuple[str, ...]:
     return (*steps, real) if real != steps[-1] else tuple(steps)
 
 
-def _pinned(path: str, digest: Digest, artifacts: Artifacts) -> Artifact:
+def _executable(path: str, artifacts: Artifacts) -> Artifact:
+    executable = artifacts.file(path)
+    if not os.access(path, os.X_OK):
+        raise ServerError(Reason.LAUNCH_FAILED, f"`{path}` may not be executed; set its execute bit")
+    with open(path, "rb") as file:
+        if file.read(2) == b"#!":
+            raise ServerError(
+                Reason.LAUNCH_FAILED, f"`{path}` is a script; name its interpreter first, and it as a file"
+            )
+    return executable
+
+
+def _pinned(folder: Path, name: str, digest: Digest, artifacts: Artifacts) -> Artifact:
+    path = os.path.join(folder.absolute(), name)
     found = artifacts.file(path)
     if found.digest != digest:
         raise ServerError(Reason.ARTIFACT_DRIFT, f"`{path}` is {found.digest} and pinned as {digest}")

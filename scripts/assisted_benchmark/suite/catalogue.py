@@ -34,6 +34,7 @@ CANDIDATES_SUFFIX: Final = ".candidates.yaml"
 CONTRACT_SUFFIX: Final = ".contract.yaml"
 POLICY_SUFFIX: Final = ".policy.yaml"
 
+PINS_FILE: Final = "contracts/pins.yaml"
 NOT_PINNED: Final = Digest("sha256:" + "0" * 64)
 
 T = TypeVar("T")
@@ -45,28 +46,36 @@ class Catalogue:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.problems: list[Problem] = []
+        # Read first: a file that cannot be read is told of before all that follows from it.
+        pins = root / PINS_FILE
+        self.pins = self._taken(load_pins, pins) if pins.is_file() else Pins({}, {})
         self.contracts: dict[str, Contract] = {}
         self.policies: dict[str, Policy] = {}
-        self.folders: dict[str, Path] = {}
+        self.files: dict[str, Path] = {}
         folder = root / "contracts"
         seen: dict[tuple[str, str], str] = {}
         for path in _files(folder, CONTRACT_SUFFIX):
             contract = self._taken(load_contract, path)
             if contract is not None and self._first(seen, "contract", contract.id, path):
                 self.contracts[contract.id] = contract
-                self.folders[contract.id] = path.parent
+                self.files[contract.id] = path
         for path in _files(folder, POLICY_SUFFIX):
             policy = self._taken(load_policy, path)
-            if policy is not None and self._first(seen, "policy", policy.id, path):
+            if policy is None or not self._first(seen, "policy", policy.id, path):
+                continue
+            if policy.contract.id in self.contracts:
                 self.policies[policy.id] = policy
-        pins = folder / "pins.yaml"
-        self.pins = self._taken(load_pins, pins) if pins.is_file() else None
+            else:
+                detail = f"its contract `{policy.contract.id}` is in no contracts/*{CONTRACT_SUFFIX}"
+                hint = "give the contract's file such a name"
+                self.problems.append(Problem(Reason.UNKNOWN_REFERENCE, detail, name_below(path, self.root), hint=hint))
 
     def _taken(self, load_one: Callable[[Path, Path], T], path: Path) -> T | None:
         try:
             return load_one(path, self.root)
         except DocumentError as error:
-            self.problems.extend(error.problems)
+            # Policies of one contract all meet its faults, which are one file's.
+            self.problems.extend(each for each in error.problems if each not in self.problems)
             return None
 
     def _first(self, seen: dict[tuple[str, str], str], kind: str, name: str, path: Path) -> bool:
@@ -85,19 +94,42 @@ class Catalogue:
 
     def pin_problems(self, policies: Collection[str]) -> Iterator[Problem]:
         """The pins that are missing or do not match, for these policies and their contracts."""
-        file = "contracts/pins.yaml"
-        pins = self.pins or Pins({}, {})
+        pins = self.pins
+        if pins is None:
+            return  # the file itself is at fault, and is told of
         hint = "look at what changed; then `assisted-benchmark lint --write-pins`"
         wanted = {("policy", name): self.policies[name].digest for name in policies}
         for policy in policies:
             contract = self.policies[policy].contract
             wanted["contract", contract.id] = contract.digest
         for (kind, name), digest in sorted(wanted.items()):
+            part = "policies" if kind == "policy" else "contracts"
             pinned = (pins.policies if kind == "policy" else pins.contracts).get(name)
             if pinned is None:
-                yield Problem(Reason.PIN_MISMATCH, f"the {kind} `{name}` is not pinned", file, hint=hint)
+                detail = f"the {kind} `{name}` is not pinned; it is {digest}"
+                yield self._pins_problem(Reason.PIN_MISMATCH, (part,), detail, hint)
             elif pinned != digest:
-                yield Problem(Reason.PIN_MISMATCH, f"the {kind} `{name}` is not the pinned one", file, hint=hint)
+                detail = f"the {kind} `{name}` is pinned as {pinned} and is {digest}"
+                yield self._pins_problem(Reason.PIN_MISMATCH, (part, name), detail, hint)
+
+    def stray_pins(self) -> Iterator[Problem]:
+        """Pins of what is not there. Where a file cannot be read, its id is not known, so nothing is said."""
+        pins = self.pins
+        if pins is None or self.problems:
+            return
+        for part, kind, pinned, known in (
+            ("contracts", "contract", pins.contracts, self.contracts.keys()),
+            ("policies", "policy", pins.policies, self.policies.keys()),
+        ):
+            for name in pinned.keys() - known:
+                hint = did_you_mean(name, known) or "remove the line"
+                detail = f"no {kind} has the id `{shown(name, 60)}`"
+                yield self._pins_problem(Reason.UNKNOWN_REFERENCE, (part, name), detail, hint)
+
+    def _pins_problem(self, reason: Reason, path: tuple[str, ...], detail: str, hint: str) -> Problem:
+        if self.pins is None or self.pins.document is None:
+            return Problem(reason, detail, PINS_FILE, hint=hint)
+        return self.pins.document.problem(reason, path, detail, hint, at_key=True)
 
 
 class Gathered:
@@ -161,7 +193,7 @@ class Gathered:
             self._origins[policy_id] = Origin(
                 policy=policy,
                 pins=catalogue.pins_of(policy),
-                folder=str(catalogue.folders[policy.contract.id].absolute()),
+                folder=str(catalogue.files[policy.contract.id].parent.absolute()),
                 source=policy.digest,
             )
         return self._origins[policy_id]

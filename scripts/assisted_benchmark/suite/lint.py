@@ -2,35 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from assisted_benchmark.contract.files import name_below, read
 from assisted_benchmark.contract.pins import Pins, pins_text
+from assisted_benchmark.contract.strict_yaml import load
 from assisted_benchmark.kernel.errors import DocumentError, Problem
-from assisted_benchmark.suite.catalogue import Catalogue, Gathered
+from assisted_benchmark.mcp_router.identity import Artifacts
+from assisted_benchmark.mcp_router.launch import faults
+from assisted_benchmark.suite.catalogue import PINS_FILE, Catalogue, Gathered
 
 
 def lint(root: Path, paths: Sequence[Path] = ()) -> list[Problem]:
-    """Everything that is wrong, in file order: contracts, policies, pins, and the scenarios in `paths` (else all)."""
+    """Everything that is wrong, in file order: contracts, policies, pins, and the scenarios in `paths` (else all).
+
+    Pins that cannot be read come first, since nothing is trusted without them.
+    """
     gathered = Gathered(root, paths or [root / "fixtures"])
-    problems = [*gathered.problems, *gathered.catalogue.pin_problems(sorted(gathered.catalogue.policies))]
-    return sorted(problems, key=lambda each: (each.file, each.line, each.column))
+    catalogue = gathered.catalogue
+    problems = [
+        *gathered.problems,
+        *catalogue.pin_problems(sorted(catalogue.policies)),
+        *catalogue.stray_pins(),
+        *_launch_problems(catalogue),
+    ]
+    first = PINS_FILE if catalogue.pins is None else ""
+    return sorted(problems, key=lambda each: (each.file != first, each.file, each.line, each.column))
 
 
 def write_pins(root: Path) -> Path:
     """Pin every contract and policy as it is now. Who runs this says that the change was meant.
 
     Raises:
-        DocumentError: a contract or policy cannot be read.
+        DocumentError: a contract or policy is wrong, or the pins that stand there cannot be read: nothing is written.
     """
     catalogue = Catalogue(root)
-    problems = [each for each in catalogue.problems if not each.file.endswith("pins.yaml")]
-    if problems:
-        raise DocumentError(problems)
+    if catalogue.problems:
+        raise DocumentError(catalogue.problems)
     pins = Pins(
         {name: each.digest for name, each in catalogue.contracts.items()},
         {name: each.digest for name, each in catalogue.policies.items()},
     )
-    path = root / "contracts" / "pins.yaml"
+    path = root / PINS_FILE
     path.write_text(pins_text(pins), encoding="utf-8")
     return path
+
+
+def _launch_problems(catalogue: Catalogue) -> Iterator[Problem]:
+    """What this machine's files contradict in the contracts' launches, at the key that says otherwise."""
+    artifacts = Artifacts()
+    for name, contract in catalogue.contracts.items():
+        path = catalogue.files[name]
+        document = load(read(path, catalogue.root), name_below(path, catalogue.root))
+        for server in contract.servers:
+            place = ("server",) if contract.legacy else ("servers", server.id)
+            for where, error in faults(server.launch, path.parent, artifacts):
+                yield document.problem(error.reason, (*place, "launch", *where), error.detail, at_key=True)

@@ -66,7 +66,8 @@ def discover(root: Path, paths: Sequence[Path] = (), *, real: bool = False) -> t
     if gathered.problems:
         raise DocumentError(gathered.problems)
     for problem in gathered.catalogue.pin_problems(sorted(gathered.used)):
-        raise IntegrityError(problem.reason, f"{problem.detail}; {problem.hint}")
+        place = f"{problem.file}:{problem.line}" if problem.line else problem.file
+        raise IntegrityError(problem.reason, f"{problem.detail}, at {place}; {problem.hint}")
     return tuple(case for case in gathered.cases if real or paths or REAL not in case.tags)
 
 

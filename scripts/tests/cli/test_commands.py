@@ -55,8 +55,9 @@ def test_an_unreadable_input_exits_2_with_file_line_and_column(tmp_path):
 def test_a_case_whose_server_cannot_be_started_could_not_run_and_exits_3(tmp_path):
     root = a_root(tmp_path, gone=PASSING + "servers: process\n")
     contract = root / "contracts" / "lba-and-synthetic-ui.contract.yaml"
-    contract.write_text(contract.read_text().replace('"{python}"', '"/nowhere/python"'))
-    assert command(root, "lint", "--write-pins")[0] == 0
+    text = contract.read_text().replace('"{python}"', '"/nowhere/python"')
+    contract.write_text(text.replace("      packages: {assisted-benchmark: self}\n", ""))
+    assert command(root, "lint", "--write-pins")[0] == 2  # pinned, and told that it cannot start here
     code, out, err = command(root, "run")
     assert code == 3
     assert "could not run  live/gone/plain" in err
@@ -294,7 +295,8 @@ def test_explain_names_the_checks_and_the_nearest_candidate(tmp_path):
 def test_explain_says_why_a_case_could_not_run(tmp_path):
     root = a_root(tmp_path, gone=PASSING + "servers: process\n")
     contract = root / "contracts" / "lba-and-synthetic-ui.contract.yaml"
-    contract.write_text(contract.read_text().replace('"{python}"', '"/nowhere/python"'))
+    text = contract.read_text().replace('"{python}"', '"/nowhere/python"')
+    contract.write_text(text.replace("      packages: {assisted-benchmark: self}\n", ""))
     command(root, "lint", "--write-pins")
     code, out, _ = command(root, "explain", "live/gone/plain")
     assert code == 0

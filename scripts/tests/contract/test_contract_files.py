@@ -164,6 +164,14 @@ REFUSED = [
     pytest.param('A: "{package}"', 'A: "{home}"', [("unknown_reference", 7, 24)], id="a placeholder in env"),
     pytest.param('cwd: "{contract}"', 'cwd: "{tmp}"', [("unknown_reference", 8, 12)], id="a placeholder in cwd"),
     pytest.param('{"{contract}/d', '{"{here}/d', [("unknown_reference", 10, 35)], id="a placeholder in files"),
+    pytest.param('cwd: "{contract}"', "cwd: work", [("wrong_value", 8, 12)], id="a relative folder"),
+    pytest.param(
+        f'      packages: {{mine: "1.0"}}\n      files: {{"{{contract}}/data.json": {DIGEST}}}\n',
+        "      packages: {}\n",
+        [("missing_key", 5, 5)],
+        id="nothing that pins what runs",
+    ),
+    pytest.param('"{python}", ', "/bin/x, ", [("wrong_value", 9, 7)], id="packages of another program"),
     pytest.param("{B: two", "{B-2: two", [("wrong_value", 7, 13)], id="a variable's name"),
     pytest.param(DIGEST, DIGEST[:-1], [("malformed_digest", 10, 39)], id="a digest too short"),
     pytest.param(DIGEST, DIGEST.upper(), [("malformed_digest", 10, 39)], id="a digest in capitals"),
@@ -219,6 +227,13 @@ REFUSED = [
 def test_a_fault_of_a_contract_is_refused_with_its_code_and_place(tmp_path, old, new, expected):
     assert CONTRACT.count(old) >= 1
     assert faults_of(tmp_path, CONTRACT.replace(old, new, 1)) == expected
+
+
+def test_what_runs_may_be_pinned_by_packages_or_by_files_or_be_said_to_be_open(tmp_path):
+    packages, files = 'packages: {mine: "1.0"}', f'files: {{"{{contract}}/data.json": {DIGEST}}}'
+    for kept in (packages, files, "artifacts: unpinned"):
+        text = CONTRACT.replace(f"      {packages}\n      {files}\n", f"      {kept}\n")
+        assert load_contract(written(tmp_path, text), tmp_path).server("ui") is not None
 
 
 @promise("W9")
