@@ -93,14 +93,14 @@ def _mutations(candidate: Candidate, step: PlannedStep, policy: Policy) -> Itera
 
     def changed(name: str, change: dict[str, Json], because: str) -> Proposal:
         after = {**arguments, **change}
-        return tried(name, _reason(step, after, change), because, change=Canonical.of(change))
+        return tried(name, reason_of(step, after, change), because, change=Canonical.of(change))
 
     yield changed("extra-argument", {"unexpected": True}, "a closed schema takes no further argument")
     for name, value in arguments.items():
         without = {key: each for key, each in arguments.items() if key != name}
         yield tried(
             f"without-{name}",
-            _reason(step, without, {}),
+            reason_of(step, without, {}),
             f"the call lacks `{name}`",
             leave_out=(name,),
         )
@@ -134,7 +134,8 @@ def _mutations(candidate: Candidate, step: PlannedStep, policy: Policy) -> Itera
         )
 
 
-def _reason(step: PlannedStep, arguments: dict[str, Json], change: dict[str, Json]) -> Reason:
+def reason_of(step: PlannedStep, arguments: dict[str, Json], change: dict[str, Json]) -> Reason:
+    """What a call of the step with these arguments, of which `change` differs, is refused for."""
     if checker(step.tool).faults(arguments):
         return Reason.ARGUMENTS_INVALID
     return Reason.WRONG_TARGET if change.keys() == {step.target} else Reason.ARGUMENTS_ALTERED
