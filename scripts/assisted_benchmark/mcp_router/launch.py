@@ -19,6 +19,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
@@ -39,8 +40,12 @@ from assisted_benchmark.mcp_router.identity import (
 )
 
 PYTHON: Final = "{python}"
+UNPINNED: Final = "artifacts: unpinned"
+UNPINNED_IMPORTS: Final = "imports: unpinned"
 
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
+# The interpreter's own options without a value; what follows them is the program.
+_OPTIONS: Final = re.compile(r"-[bBdEiIOPqsSuvx]+")
 _MAX_LINKS: Final = 40
 
 
@@ -160,8 +165,18 @@ def faults(launch: Launch, folder: Path, artifacts: Artifacts) -> Iterator[tuple
 
 
 def stamps(launch: Launch) -> tuple[str, ...]:
-    """What a report must repeat about this launch."""
-    return ("artifacts: unpinned",) if launch.unpinned else ()
+    """What a report must repeat: that this launch's closure is open, or that it may import what nothing pins."""
+    if launch.unpinned:
+        return (UNPINNED,)
+    return (UNPINNED_IMPORTS,) if not launch.packages and _may_import(launch) else ()
+
+
+def _may_import(launch: Launch) -> bool:
+    """Whether this is the harness's interpreter with a way to code that is neither its own nor a declared file."""
+    if launch.argv[0] != PYTHON:
+        return False
+    options = "".join(takewhile(_OPTIONS.fullmatch, launch.argv[1:]))
+    return "S" not in options or ("PYTHONPATH" in dict(launch.env) and "E" not in options and "I" not in options)
 
 
 def _places(folder: Path) -> dict[str, str]:

@@ -20,6 +20,7 @@ from assisted_benchmark.kernel.errors import ServerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Claimed
 from assisted_benchmark.live_policy.ports import NotSent, Observation, Replied, Reply, Unavailable, Uncertain
+from assisted_benchmark.mcp_router.launch import stamps
 from assisted_benchmark.workloads.faults import Delivery, Face, Fault, FaultKind
 from assisted_benchmark.workloads.model import Event, Model
 from assisted_benchmark.workloads.recorded import Cassette, Recorded
@@ -80,11 +81,10 @@ class InProcess:
     `total` counts the calls that arrived at all servers.
     """
 
-    stamps: tuple[str, ...] = ()
-
     def __init__(
         self, contract: Contract, launches: Mapping[str, Digest], models: Mapping[str, Model], clock: Clock
     ) -> None:
+        self.stamps = tuple(stamp for server in contract.servers for stamp in stamps(server.launch))
         self._contract = contract
         self._launches = dict(launches)
         self._clock = clock

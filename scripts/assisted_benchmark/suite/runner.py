@@ -136,7 +136,7 @@ def run(cases: Sequence[Case], plan: RunPlan, on_case: Callable[[CaseResult], No
         cases=tuple(done[case.id] for case in cases if case.id in done),
         selected=len(cases),
         interrupted=interrupted,
-        stamps=STAMPS,
+        stamps=_stamps(done.values()),
     )
 
 
@@ -162,7 +162,7 @@ def merge(directories: Sequence[Path], into: Path) -> RunResult:
         durability=merged["durability"],
         cases=tuple(each.result for each in ended),
         selected=len(places),
-        stamps=STAMPS,
+        stamps=_stamps(each.result for each in ended),
     )
 
 
@@ -179,6 +179,11 @@ def _begin(
         create_keys(files.keys, SeededChance(f"keys/{plan.seed}"))
         write_asked(files, newly_asked(cases, part, plan))
     return part, {}
+
+
+def _stamps(results: Iterable[CaseResult]) -> tuple[str, ...]:
+    """What the run does not guarantee: what no run does, and what some case of it does not."""
+    return (*STAMPS, *sorted({stamp for each in results for stamp in each.stamps}.difference(STAMPS)))
 
 
 def _export(cases: Sequence[Case], plan: RunPlan, files: RunDirectory, done: dict[str, CaseResult]) -> None:

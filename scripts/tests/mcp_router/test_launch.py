@@ -255,6 +255,29 @@ def test_an_open_closure_is_refused_unless_the_contract_says_so(installed):
     assert launch.stamps(evolve(template, unpinned=True)) == ("artifacts: unpinned",)
 
 
+FILES = (("server.py", "sha256:" + "0" * 64),)
+ELSEWHERE = (("PYTHONPATH", "/elsewhere"),)
+
+
+@pytest.mark.parametrize(
+    ("argv", "more", "stamped"),
+    [
+        (("{python}", "server.py"), {}, True),
+        (("{python}", "-E", "-u", "server.py", "-S"), {}, True),
+        (("{python}", "-S", "server.py"), {}, False),
+        (("{python}", "-u", "-IS", "server.py"), {"env": ELSEWHERE}, False),
+        (("{python}", "-S", "server.py"), {"env": ELSEWHERE}, True),
+        (("{python}", "-S", "-E", "server.py"), {"env": ELSEWHERE}, False),
+        (("{python}", "server.py"), {"packages": (("thing", "1.0"),)}, False),
+        (("/bin/server",), {}, False),
+    ],
+)
+def test_a_server_of_files_alone_that_could_import_from_elsewhere_is_stamped(argv, more, stamped):
+    template = Launch(argv=argv, files=FILES, **more)
+    assert launch.stamps(template) == (("imports: unpinned",) if stamped else ())
+    assert launch.stamps(evolve(template, unpinned=True)) == ("artifacts: unpinned",)
+
+
 def test_a_package_without_a_list_of_its_files_is_refused(installed):
     (installed / "thing-1.0.dist-info" / "RECORD").unlink()
     assert refusal(Launch(argv=("{python}",), packages=BOTH)) is Reason.LAUNCH_FAILED

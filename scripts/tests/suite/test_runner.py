@@ -15,6 +15,7 @@ from assisted_benchmark.kernel.errors import HarnessError, MisuseError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.report.record import record_bytes
 from assisted_benchmark.suite import bench, engine
+from assisted_benchmark.suite.lint import write_pins
 from assisted_benchmark.suite.result import Verdict
 from assisted_benchmark.suite.runner import (
     RunPlan,
@@ -382,3 +383,16 @@ def test_a_run_is_gone_on_with_as_it_began_and_what_differs_is_told_with_both_va
     whole = plan_for(Path("whole"), durability="memory")
     run(cases, whole)
     assert problem_of(run, cases, evolve(whole, shard=(1, 2))) == f"`whole` was begun with shard none, not 1/2; {hint}"
+
+
+@pytest.mark.parametrize(("servers", "more"), [("", ()), ("servers: process\n", ("not watched: lba",))])
+def test_what_a_case_does_not_guarantee_its_run_repeats(tmp_path, servers, more):
+    root = a_root(tmp_path, open=LEAST + f"{servers}reveal: reason\n")
+    contract = root / "contracts/lba-and-synthetic-ui.contract.yaml"
+    contract.write_text(
+        contract.read_text().replace("      control: true\n", "      control: true\n      artifacts: unpinned\n")
+    )
+    write_pins(root)
+    result = run(discover(root), RunPlan(durability="memory", directory=tmp_path / "run", shard=(1, 1)))
+    assert result.stamps == ("isolation: none", "artifacts: unpinned", *more, "reveal: reason")
+    assert merge([tmp_path / "run"], tmp_path / "merged").stamps == result.stamps
