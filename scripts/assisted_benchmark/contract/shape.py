@@ -22,6 +22,9 @@ from assisted_benchmark.kernel.text import did_you_mean, shown
 
 _DURATION: Final = re.compile(r"([1-9][0-9]{0,8})(ms|s|m|h)")
 _UNITS_NS: Final = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
+# A closed list of more words than these is shown by its first few.
+_MANY: Final = 16
+_FEW: Final = 3
 _KINDS: Final = {
     bool: "a flag",
     int: "an integer",
@@ -97,12 +100,17 @@ def _wrong(value: Json, path: Path, expected: str, hint: str = "") -> Fault:
 
 @frozen
 class Text:
-    """Text of at most `limit` characters that `pattern` matches in full, else `reason`; `what` names it in messages."""
+    """Text of at most `limit` characters that `pattern` matches in full, else `reason`; `what` names it in messages.
+
+    `before` and `after` are what people leave out; a hint says so where the text would fit with it.
+    """
 
     pattern: str | None = None
     what: str = "text"
     limit: int = 10_000
     reason: Reason = Reason.WRONG_VALUE
+    before: str = ""
+    after: str = ""
     kinds: tuple[type, ...] = field(default=(str,), init=False)
     _match: re.Pattern[str] = field(
         # ASCII, so that \d and \w mean what they mean in JSON Schema's regular expressions.
@@ -113,14 +121,28 @@ class Text:
 
     def look(self, value: Json, path: Path, faults: list[Fault]) -> None:
         if type(value) is not str:
-            hint = f'quote it: "{value}"' if type(value) in (int, float) else ""
+            hint = ""
+            if type(value) in (int, float):
+                text = str(value)
+                hint = f'quote it: "{text}"' if self._fits(text) else self._completed(text)
             faults.append(_wrong(value, path, self.what, hint))
         elif len(value) > self.limit:
             detail = f"expected {self.what} of at most {self.limit} characters, got {len(value)}"
             faults.append(Fault(Reason.WRONG_VALUE, path, detail))
         elif self._match.fullmatch(value) is None:
-            fault = _wrong(value, path, self.what, f"it must match {self.pattern}")
+            fault = _wrong(value, path, self.what, self._completed(value) or f"it must match {self.pattern}")
             faults.append(evolve(fault, reason=self.reason))
+
+    def _fits(self, text: str) -> bool:
+        return len(text) <= self.limit and self._match.fullmatch(text) is not None
+
+    def _completed(self, text: str) -> str:
+        """The hint for a text that only lacks what people leave out; empty for any other."""
+        if self.before and self._fits(self.before + text):
+            return f"write `{self.before}` before it"
+        if self.after and self._fits(text + self.after):
+            return f"write {text}{self.after}"
+        return ""
 
     def schema(self) -> Json:
         schema: dict[str, Json] = {"type": "string", "maxLength": self.limit}
@@ -131,15 +153,22 @@ class Text:
 
 @frozen
 class Word:
-    """One of a closed list of words; with one word, a constant."""
+    """One of a closed list of words; with one word, a constant. `listed` says where a long list stands whole."""
 
     words: tuple[str, ...]
+    listed: str = "the file's JSON Schema"
     kinds: tuple[type, ...] = field(default=(str,), init=False)
 
     def look(self, value: Json, path: Path, faults: list[Fault]) -> None:
         if type(value) is not str or value not in self.words:
-            expected = " or ".join(f"`{word}`" for word in self.words)
-            faults.append(_wrong(value, path, expected, did_you_mean(value, self.words) if type(value) is str else ""))
+            near = did_you_mean(value, self.words) if type(value) is str else ""
+            if len(self.words) <= _MANY:
+                faults.append(_wrong(value, path, " or ".join(f"`{word}`" for word in self.words), near))
+                return
+            few = ", ".join(f"`{word}`" for word in self.words[:_FEW])
+            some = f"words are {few} …; {self.listed} has them all"
+            hint = f"{near} {some}" if near else some
+            faults.append(_wrong(value, path, f"one of {len(self.words)} words", hint))
 
     def schema(self) -> Json:
         return {"const": self.words[0]} if len(self.words) == 1 else {"enum": list(self.words)}
@@ -228,9 +257,13 @@ class ListOf:
 
 NAME: Final = Text(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,127}", "a name of ASCII letters, digits and `_ - . /`", 128)
 DIGEST: Final = Text(
-    r"sha256:[0-9a-f]{64}", "a digest, sha256: and 64 lower-case hex digits", 71, Reason.MALFORMED_DIGEST
+    r"sha256:[0-9a-f]{64}",
+    "a digest, sha256: and 64 lower-case hex digits",
+    71,
+    Reason.MALFORMED_DIGEST,
+    before="sha256:",
 )
-DURATION: Final = Text(_DURATION.pattern, "a duration such as `120s`, `5m` or `250ms`", 16)
+DURATION: Final = Text(_DURATION.pattern, "a duration such as `120s`, `5m` or `250ms`", 16, after="s")
 
 
 @frozen

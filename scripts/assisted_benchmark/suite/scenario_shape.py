@@ -32,8 +32,9 @@ from assisted_benchmark.workloads.faults import FaultKind
 SCENARIO: Final = "assisted-benchmark/scenario@1"
 CANDIDATES: Final = "assisted-benchmark/candidates@1"
 
-_REASON: Final = Word(tuple(reason.value for reason in LIVE_ORDER))
-_DECISION: Final = Word((ADMITTED, *_REASON.words))
+_REASONS_PAGE: Final = "docs/reasons.md"
+_REASON: Final = Word(tuple(reason.value for reason in LIVE_ORDER), _REASONS_PAGE)
+_DECISION: Final = Word((ADMITTED, *_REASON.words), _REASONS_PAGE)
 _STEP: Final = Integer(1, 1000)
 _LINE: Final = Text(r"[^\n]+", "one line of text", 300)
 _INSTANT: Final = Text(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "an instant such as `2030-01-31T12:00:00Z`", 20)
@@ -155,7 +156,7 @@ _PROPOSAL: Final = Record(
 )
 _PROPOSALS: Final = MapOf(_PROPOSAL)
 _SCORES: Final = ("state_grounding", "action_correctness", "task_completion")
-_OPERATOR: Final = Word((RECORDED, State.SUCCEEDED, State.UNRESOLVED, *_REASON.words))
+_OPERATOR: Final = Word((RECORDED, State.SUCCEEDED, State.UNRESOLVED, *_REASON.words), _REASONS_PAGE)
 _EXPECT: Final = Record(
     {
         "decisions": may(ListOf(_DECISION), "what came of each proposal, in order"),

@@ -155,6 +155,41 @@ def test_a_message_says_what_was_expected_and_guesses_what_was_meant():
     ]
 
 
+@pytest.mark.parametrize(
+    ("shape", "value", "hint"),
+    [
+        (DURATION, 60, "write 60s"),
+        (DURATION, "60", "write 60s"),
+        (DURATION, 1.5, ""),
+        (DURATION, "soon", "it must match ([1-9][0-9]{0,8})(ms|s|m|h)"),
+        (DIGEST, "ab" * 32, "write `sha256:` before it"),
+        (DIGEST, "ab" * 31, "it must match sha256:[0-9a-f]{64}"),
+        (NAME, 12, 'quote it: "12"'),
+        (NAME, -1, ""),
+        (Text(limit=1), 12, ""),
+        (Text(), True, ""),
+    ],
+)
+def test_a_hint_is_given_only_where_what_it_says_would_pass(shape, value, hint):
+    faults = []
+    shape.look(value, (), faults)
+    assert [each.hint for each in faults] == [hint]
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        ("word-4O", "did you mean `word-4`? words are `word-0`, `word-1`, `word-2` …; the page has them all"),
+        ("other", "words are `word-0`, `word-1`, `word-2` …; the page has them all"),
+        (4, "words are `word-0`, `word-1`, `word-2` …; the page has them all"),
+    ],
+)
+def test_a_long_list_of_words_is_cut_and_the_guess_comes_first(value, hint):
+    faults = []
+    Word(tuple(f"word-{number}" for number in range(48)), "the page").look(value, (), faults)
+    assert [(each.detail, each.hint) for each in faults] == [(f"expected one of 48 words, got `{value}`", hint)]
+
+
 @promise("H3")
 def test_a_file_full_of_faults_is_answered_soon_and_in_bounds():
     keys = "".join(f"sizes{n}: 1\n" for n in range(10_000))
