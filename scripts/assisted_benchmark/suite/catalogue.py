@@ -108,9 +108,14 @@ class Catalogue:
             if pinned is None:
                 detail = f"the {kind} `{name}` is not pinned; it is {digest}"
                 yield self._pins_problem(Reason.PIN_MISMATCH, (part,), detail, hint)
-            elif pinned != digest:
+            elif pinned != digest and not (kind == "policy" and self._only_its_contract_differs(name, pinned)):
                 detail = f"the {kind} `{name}` is pinned as {pinned} and is {digest}"
                 yield self._pins_problem(Reason.PIN_MISMATCH, (part, name), detail, hint)
+
+    def _only_its_contract_differs(self, name: str, pinned: Digest) -> bool:
+        """Whether the policy itself is as pinned: what differs is told of once, at its contract."""
+        policy = self.policies[name]
+        return pinned == policy.digest_under(self.pins_of(policy).contract)
 
     def stray_pins(self) -> Iterator[Problem]:
         """Pins of what is not there. Where a file cannot be read, its id is not known, so nothing is said."""

@@ -101,6 +101,16 @@ def test_pins_that_cannot_be_read_are_told_of_first_and_never_overwritten(tmp_pa
     assert lint(root) == []
 
 
+def test_a_contract_that_is_not_as_pinned_is_shown_once_and_its_policies_only_where_they_differ_too(tmp_path):
+    root = a_root(tmp_path)
+    contract, policy = root / "contracts" / LAUNCHED, root / "contracts/ui-reading.policy.yaml"
+    contract.write_text(contract.read_text().replace("maxLength: 64", "maxLength: 63"))
+    contract.write_text(re.sub(r"(synthetic-ui:(?s:.*?)) +tools_digest: .*\n", r"\1", contract.read_text(), count=1))
+    policy.write_text(re.sub("expires_after: .*", "expires_after: 7s", policy.read_text()))
+    told = [each.detail.partition(" is pinned as ")[0] for each in lint(root)]
+    assert told == ["the contract `lba-and-synthetic-ui`", "the policy `ui-reading`"]
+
+
 def test_a_pin_of_what_is_not_there_is_shown_at_its_line(tmp_path):
     root = a_root(tmp_path)
     pins = root / "contracts/pins.yaml"
