@@ -35,7 +35,17 @@ from attrs import field, frozen
 
 from assisted_benchmark.kernel.errors import CanonicalError
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.kernel.strict_json import MAX_DEPTH, MAX_NODES, MIB, SAFE_INTEGER, Json, check, parse_strictly
+from assisted_benchmark.kernel.strict_json import (
+    MAX_DEPTH,
+    MAX_NODES,
+    MIB,
+    SAFE_INTEGER,
+    Json,
+    check,
+    is_crowded,
+    parse_strictly,
+    strings_in,
+)
 
 __all__ = [
     "MAX_DEPTH",
@@ -71,7 +81,7 @@ def parse(raw: bytes, max_bytes: int = MIB) -> Json:
 
 def parse_telling(raw: bytes, max_bytes: int = MIB) -> tuple[Json, bool]:
     """As `parse`; and whether the value is plain, so that `plain_bytes` may write it and every part of it."""
-    if len(raw) <= max_bytes and b"\\u" not in raw:
+    if len(raw) <= max_bytes and b"\\u" not in raw and not (len(raw) > MAX_NODES and is_crowded(raw)):
         try:
             value = orjson.loads(raw)
         except orjson.JSONDecodeError:
@@ -122,12 +132,6 @@ class Canonical:
     def value(self) -> Json:
         """A fresh Python value; changing it changes nothing here."""
         return orjson.loads(self.data)
-
-
-def strings_in(raw: bytes) -> int:
-    """How many strings a JSON text holds, keys included."""
-    escaped = raw.replace(b"\\\\", b"").count(b'\\"') if b"\\" in raw else 0
-    return (raw.count(b'"') - escaped) // 2
 
 
 def plain_strings(top: Json, *, ascii_keys: bool = False) -> int:

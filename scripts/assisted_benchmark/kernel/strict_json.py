@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from typing import Any, Final, TypeAlias
 
@@ -22,6 +23,8 @@ MAX_DIGITS: Final = 400
 SAFE_INTEGER: Final = 2**53 - 1
 MIB: Final = 1 << 20
 
+_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+
 # From here on RFC 8785 spells a double with an exponent; from 2^53 up to here, as an integer that none may read.
 _EXPONENT_FROM: Final = 1e21
 
@@ -35,6 +38,8 @@ def parse_strictly(raw: bytes, max_bytes: int = MIB) -> Json:
     """
     if len(raw) > max_bytes:
         raise CanonicalError(Reason.TOO_LARGE, f"{len(raw)} bytes where {max_bytes} are allowed")
+    if is_crowded(raw):
+        raise CanonicalError(Reason.TOO_LARGE, f"more than {MAX_NODES} values")
     if raw.startswith(b"\xef\xbb\xbf"):
         raise CanonicalError(Reason.MALFORMED_UNICODE, "a byte order mark at the start", 0)
     try:
@@ -51,6 +56,26 @@ def parse_strictly(raw: bytes, max_bytes: int = MIB) -> Json:
         raise CanonicalError(Reason.TOO_DEEP, f"nested more than {MAX_DEPTH} levels deep") from error
     check(value)
     return value
+
+
+def is_crowded(raw: bytes) -> bool:
+    """Whether a text has more values than are allowed, told before they are made.
+
+    Outside of strings every comma stands before one more value, and every opening bracket is one. Of the
+    strings at least every other one is a value.
+    """
+    if strings_in(raw) >= 2 * MAX_NODES:
+        return True
+    if max(raw.count(b","), raw.count(b"[") + raw.count(b"{")) < MAX_NODES:
+        return False
+    bare = _STRING.sub(b"", raw)
+    return max(bare.count(b","), bare.count(b"[") + bare.count(b"{")) >= MAX_NODES
+
+
+def strings_in(raw: bytes) -> int:
+    """How many strings a JSON text holds, keys included."""
+    escaped = raw.replace(b"\\\\", b"").count(b'\\"') if b"\\" in raw else 0
+    return (raw.count(b'"') - escaped) // 2
 
 
 def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import tracemalloc
 
 import orjson
 import pytest
@@ -80,7 +81,7 @@ REFUSED = {
     "65 arrays": (b"[" * 65 + b"]" * 65, Reason.TOO_DEEP),
     "65 arrays around a value": (b"[" * 65 + b"1" + b"]" * 65, Reason.TOO_DEEP),
     "65 objects": (b'{"a":' * 64 + b"{}" + b"}" * 64, Reason.TOO_DEEP),
-    "half a million arrays": (b"[" * 500_000 + b"]" * 500_000, Reason.TOO_DEEP),
+    "half a million arrays": (b"[" * 500_000 + b"]" * 500_000, Reason.TOO_LARGE),
     "more than the bound": (b" " * MIB + b"1", Reason.TOO_LARGE),
     "100,001 values": (b"[" + b"1," * 99_999 + b"1]", Reason.TOO_LARGE),
     "100,001 values in objects": (b'{"a":[' + b"1," * 99_998 + b"1]}", Reason.TOO_LARGE),
@@ -242,3 +243,24 @@ def test_a_canonical_value_is_fresh_each_time():
     assert sealed.value == {"a": [1]}
     assert sealed == Canonical(b'{"a":[1]}')
     assert len({sealed, Canonical.of({"a": [1]})}) == 1
+
+
+@promise("K2")
+@pytest.mark.parametrize("read", [parse, parse_strictly], ids=["fast", "strict"])
+@pytest.mark.parametrize("piece", [b"[],", b"1,", b'{"a":1},', b"[[[[[]]]]],", b'"x",'], ids=repr)
+def test_too_many_values_are_refused_before_they_are_made(read, piece):
+    bomb = b"[" + piece * 3_000_000 + b"1]"
+    tracemalloc.start()
+    with pytest.raises(CanonicalError) as caught:
+        read(bomb, 64 * MIB)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert caught.value.reason is Reason.TOO_LARGE
+    assert peak < 2 * len(bomb)
+
+
+@promise("K2")
+@pytest.mark.parametrize("read", [parse, parse_strictly], ids=["fast", "strict"])
+def test_commas_and_brackets_within_strings_are_no_values(read):
+    text = '[{,\\"' * 200_000
+    assert read(b'["' + text.encode() + b'"]', 64 * MIB) == [text.replace('\\"', '"')]
