@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,11 +11,13 @@ import orjson
 
 from assisted_benchmark.kernel.canonical import canonical_bytes
 from assisted_benchmark.kernel.digest import Digest, digest_of
-from assisted_benchmark.kernel.errors import MisuseError
+from assisted_benchmark.kernel.errors import InputError, MisuseError
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.suite.bench import RunPlan
-from assisted_benchmark.suite.scenario import Case
-from assisted_benchmark.suite.storage import RunDirectory
+from assisted_benchmark.kernel.text import shown
+from assisted_benchmark.ledger.store import Durability
+from assisted_benchmark.suite.bench import MEMORY, RunPlan
+from assisted_benchmark.suite.scenario import Case, Servers
+from assisted_benchmark.suite.storage import RunDirectory, write_whole
 
 SCHEMA: Final = "assisted-benchmark/run@1"
 # What of a plan decides what cases come to; a run is gone on with, and joined, only where these are the same.
@@ -25,20 +28,70 @@ def asked(files: RunDirectory) -> dict[str, Any]:
     """What a run was asked to run.
 
     Raises:
-        MisuseError: there is none, or one of another version.
+        MisuseError: there is none, or one of another version, or one that was edited into nonsense.
     """
+    place = shown(str(files.path))
+    if not os.path.lexists(files.plan):
+        raise MisuseError(Reason.UNREADABLE, f"`{place}` holds no run; `run` makes one below runs/")
     try:
-        value: dict[str, Any] = orjson.loads(files.plan.read_bytes())
-        if value["schema"] == SCHEMA:
-            return value
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise MisuseError(Reason.UNREADABLE, f"`{files.path}` holds no run") from error
-    raise MisuseError(Reason.UNREADABLE, f"`{files.path}` holds a run of another version")
+        value = orjson.loads(files.read(files.plan))
+    except InputError as error:
+        raise MisuseError(Reason.UNREADABLE, f"`{place}` holds no run: {error.detail}, at run.json") from error
+    except ValueError as error:
+        raise MisuseError(Reason.UNREADABLE, f"`{place}` holds no run: its run.json is no JSON") from error
+    if type(value) is dict and value.get("schema", SCHEMA) != SCHEMA:
+        raise MisuseError(Reason.UNREADABLE, f"`{place}` holds a run of another version")
+    for key in _unlike(value, _SHAPE):
+        detail = f"`{place}` holds no run that can be gone on with"
+        raise MisuseError(Reason.UNREADABLE, f"{detail}: `{key}` is missing in its run.json, or is no such value")
+    found: dict[str, Any] = value
+    return found
+
+
+def _unlike(value: object, shape: Mapping[str, Callable[[Any], bool]]) -> Iterator[str]:
+    """The keys that are missing or whose values are of another shape."""
+    if type(value) is not dict:
+        yield from shape
+        return
+    for key, fits in shape.items():
+        if key not in value or not fits(value[key]):
+            yield key
+
+
+def _is_text(value: object) -> bool:
+    return type(value) is str
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_part(value: object) -> bool:
+    return value is None or not any(_unlike(value, _PART))
+
+
+_SHAPE: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "schema": _is_text,
+    "seed": _is_count,
+    "durability": lambda value: value in (MEMORY, *Durability),
+    "servers": lambda value: value is None or value in tuple(Servers),
+    "repeat": lambda value: _is_count(value) and value > 0,
+    "shard": _is_part,
+    "sources": _is_text,
+    "cases": lambda value: type(value) is list and all(_is_text(each) for each in value),
+}
+_PART: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "number": _is_count,
+    "of": _is_count,
+    "cases": _is_count,
+    "sources": _is_text,
+    "places": lambda value: type(value) is list and all(_is_count(each) for each in value),
+}
 
 
 def write_asked(files: RunDirectory, value: dict[str, Any]) -> None:
     """Write down what a run is asked to run, before its first case."""
-    files.plan.write_bytes(orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n")
+    write_whole(files.plan, orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 def shard(cases: Iterable[Case], number: int, of: int) -> tuple[Case, ...]:
@@ -121,7 +174,8 @@ def joined(directories: Sequence[Path]) -> dict[str, Any]:
         MisuseError: they are not the shards of one run, one is there twice, or one is missing.
     """
     runs = [asked(RunDirectory(each)) for each in directories]
-    for fault in _unfit(directories, runs):
+    fault = next(_unfit(directories, runs), "")
+    if fault:
         raise MisuseError(Reason.MISUSE, fault)
     first, whole = runs[0], runs[0]["shard"]
     names = {place: name for each in runs for place, name in zip(each["shard"]["places"], each["cases"], strict=True)}
@@ -134,14 +188,14 @@ def joined(directories: Sequence[Path]) -> dict[str, Any]:
 
 
 def _unfit(directories: Sequence[Path], runs: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Why these are not shards of one run; what comes after the first is not asked for."""
     if not runs:
         yield "there is nothing to join; name the directories of all shards"
     seen: dict[int, Path] = {}
     for directory, run in zip(directories, runs, strict=True):
-        part = run.get("shard")
+        part: Any = run.get("shard")
         if not part:
             yield f"`{directory}` is no shard; `run --shard N/M` makes one"
-            return
         for key in _DECIDING:
             if run[key] != runs[0][key]:
                 words = f"{_word(runs[0][key])} and {_word(run[key])}"

@@ -48,13 +48,12 @@ def scaffold(root: Path, scenario_id: str, *, policy: str | None = None, candida
         "# yaml-language-server: $schema=../../schemas/scenario.schema.json\n"
         "schema: assisted-benchmark/scenario@1\n"
         f"id: {scenario_id}\n"
-        "because: the plan is played once\n"
-        f"policy: {name}\n"
-        f"agent: {f'{{plan: {candidate or names[0]}}}' if names else 'plan'}\n"
     )
+    agent = f"policy: {name}\nagent: {f'{{plan: {candidate or names[0]}}}' if names else 'plan'}\n"
     folder = (root / document.file).parent / document.value["contract"]
-    came = _played(head, policies[name], str(folder.parent.absolute()))
-    return head + _expected(came) + _proposal(compile_plan(policies[name], RunSpec().task), came)
+    came = _played(head + agent, policies[name], str(folder.parent.absolute()))
+    proposal = _proposal(compile_plan(policies[name], RunSpec().task), came)
+    return f"{head}because: {_because(came)}\n{agent}{_expected(came)}{proposal}"
 
 
 def _document(root: Path, policy: str) -> Document:
@@ -75,6 +74,12 @@ def _played(text: str, policy: Policy, folder: str) -> CaseResult:
         return bench.run(cases[0]).result
     finally:
         bench.close()
+
+
+def _because(came: CaseResult) -> str:
+    if came.verdict is Verdict.FAILED:
+        return "the plan is played once, and a call of it does not succeed"
+    return "the plan is played once, and every call reaches its server"
 
 
 def _expected(came: CaseResult) -> str:
