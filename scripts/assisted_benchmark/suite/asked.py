@@ -45,6 +45,8 @@ def asked(files: RunDirectory) -> dict[str, Any]:
         detail = f"`{place}` holds no run that can be gone on with"
         raise MisuseError(Reason.UNREADABLE, f"{detail}: `{key}` is missing in its run.json, or is no such value")
     found: dict[str, Any] = value
+    if found["shard"] and len(found["shard"]["places"]) != len(found["cases"]):
+        raise MisuseError(Reason.UNREADABLE, f"`{place}` holds no run: its run.json has cases without a place")
     return found
 
 

@@ -39,7 +39,7 @@ from assisted_benchmark.suite.processes import Processes
 from assisted_benchmark.suite.result import CaseResult, Verdict
 from assisted_benchmark.suite.scenario import Case, Servers
 from assisted_benchmark.suite.seat import CaseChance, CaseClock, CaseMachine, CutOff, Seat, Swapped
-from assisted_benchmark.suite.storage import RunDirectory, new_keys
+from assisted_benchmark.suite.storage import RunDirectory, new_keys, unwritten
 
 MEMORY: Final = "memory"
 # A ledger in memory keeps all it ever knew: after so many cases it is put anew.
@@ -220,7 +220,10 @@ class Bench:
             folder = Path(self._folder.name)
         else:
             folder = RunDirectory(self._plan.directory).ledgers
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritten(folder, error) from error
         return SqliteLedger.create(
             folder / f"{self._name}.sqlite",
             ledger_id=ledger_id(self._plan.seed),

@@ -6,11 +6,16 @@ is in a journal before its result is told, so a killed run loses only what had n
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
+import os
 import signal
+import sys
+import threading
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import wait as wait_for
 from multiprocessing.synchronize import Event
 from multiprocessing.util import Finalize
 from typing import Any, Final
@@ -18,7 +23,7 @@ from typing import Any, Final
 import orjson
 
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.suite.bench import Bench, RunPlan, could_not_run, servers_of
+from assisted_benchmark.suite.bench import Bench, RunPlan, could_not_run, run_keys, servers_of
 from assisted_benchmark.suite.journal import Ended, Journal, pack, unpack
 from assisted_benchmark.suite.result import CaseResult, Miss, Verdict
 from assisted_benchmark.suite.scenario import Case, Servers
@@ -27,6 +32,7 @@ from assisted_benchmark.suite.storage import RunDirectory
 _CHUNK: Final = 64
 # Starting workers takes as long as running some hundred cases in this process.
 _FEW: Final = 500
+_PR_SET_PDEATHSIG: Final = 1
 
 
 class Worker:
@@ -37,7 +43,7 @@ class Worker:
         self._plan = plan
         directory = RunDirectory(plan.directory) if plan.directory is not None else None
         self._benches = [Bench(plan, part, repetition) for repetition in range(plan.repeat)]
-        self._journal = Journal(directory.journal(part)) if directory is not None else None
+        self._journal = Journal(directory.journal(part), run_keys(plan.seed)) if directory is not None else None
 
     def run(self, index: int) -> tuple[CaseResult, bytes]:
         """One case to its end; its result, and the same packed."""
@@ -134,6 +140,7 @@ _here: dict[str, Any] = {}
 
 
 def _start(cases: Sequence[Case], plan: RunPlan, part: Any, stop: Event) -> None:
+    _end_with_parent()
     # Ctrl-C reaches the whole process group; the run's process alone decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with part.get_lock():
@@ -142,6 +149,22 @@ def _start(cases: Sequence[Case], plan: RunPlan, part: Any, stop: Event) -> None
     worker = Worker(cases, plan, mine)
     _here.update(worker=worker, stop=stop)
     Finalize(None, worker.close, exitpriority=10)
+
+
+def _end_with_parent() -> None:
+    """A killed run tells nobody. Its workers must not go on with cases that another process takes up."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return  # a test calls from the run's own process
+    if sys.platform == "linux":
+        # At once and whatever the worker is doing; a parent that died before this line is seen by the thread below.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    wait_for([parent])
+    os._exit(1)
 
 
 def _run_chunk(indices: list[int]) -> list[tuple[int, bytes]]:

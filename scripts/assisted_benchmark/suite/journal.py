@@ -1,12 +1,14 @@
 """The journal of a run: each ended case as one JSON line, so that a killed run is taken up where it ended.
 
-A line is written whole and flushed when its case has ended. A torn last line is a case that had
-not ended. Nothing is decided from a journal: it holds results, and the ledgers hold what was used.
+A line is written whole when its case has ended. A torn last line is a case that had not ended. Each line
+ends with a MAC under the run's key: results and receipts are taken up from it, so nothing else may have written it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import fcntl
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -14,12 +16,20 @@ import orjson
 from attrs import evolve, fields
 
 from assisted_benchmark.kernel.digest import Digest
+from assisted_benchmark.kernel.errors import IntegrityError
+from assisted_benchmark.kernel.keys import KeyRing, Purpose
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.ledger.protocol import Head
 from assisted_benchmark.suite.result import CaseResult, Event, Miss, Scores, Verdict
+from assisted_benchmark.suite.storage import RunDirectory, unwritten
 
 _FIELDS: Final = tuple(field.name for field in fields(CaseResult))
 _SCORES: Final = tuple(field.name for field in fields(Scores))
 _MISS: Final = tuple(field.name for field in fields(Miss))
+_PURPOSE: Final = b"journal@1"
+_MAC: Final = b',"mac":"'
+_TAIL: Final = len(_MAC) + 64 + len(b'"}')
 
 
 class Ended(NamedTuple):
@@ -66,13 +76,28 @@ def unpack(value: dict[str, Any]) -> CaseResult:
 
 
 class Journal:
-    """One worker's journal, open to be appended to."""
+    """One worker's journal, open to be appended to, and held by the worker for as long as it lives."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("xb")
+    def __init__(self, path: Path, keys: KeyRing) -> None:
+        """Make the file.
+
+        Raises:
+            HarnessError: it cannot be made.
+        """
+        self._path = path
+        self._key = keys.key(Purpose.LEDGER)
+        try:
+            self._file = path.open("xb", buffering=0)
+        except OSError as error:
+            raise unwritten(path, error) from error
+        fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def write(self, ended: Ended, packed: bytes) -> None:
-        """Append one case, whose result is `packed`; after this returns a killed process does not lose it."""
+        """Append one case, whose result is `packed`; after this returns a killed process does not lose it.
+
+        Raises:
+            HarnessError: it cannot be written; the journal is as it was.
+        """
         rest = orjson.dumps(
             {
                 "run": ended.run,
@@ -81,18 +106,39 @@ class Journal:
                 "timing": ended.timing,
             }
         )
-        self._file.write(b'{"result":%b,%b\n' % (packed, rest[1:]))
-        self._file.flush()
+        body = b'{"result":%b,%b' % (packed, rest[1:])
+        mac = self._key.mac(_PURPOSE, body).hex().encode()
+        line = b'%b%b%b"}\n' % (body[:-1], _MAC, mac)
+        begun = self._file.tell()
+        try:
+            while line:
+                line = line[self._file.write(line) :]
+        except OSError as error:
+            # Half a line would run into the next one.
+            self._file.seek(begun)
+            os.ftruncate(self._file.fileno(), begun)
+            raise unwritten(self._path, error) from error
 
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()
 
 
-def read_lines(paths: Iterable[Path]) -> Iterator[Ended]:
-    """Every case that ended, in the order of the journals; a torn tail is passed over."""
-    for path in paths:
-        for line in path.read_bytes().split(b"\n")[:-1]:
+def read_journals(files: RunDirectory, keys: KeyRing) -> Iterator[Ended]:
+    """Every case that ended, in the order of the journals; a torn tail is passed over.
+
+    Raises:
+        DocumentError: a journal cannot be read.
+        IntegrityError: a line was not written by this run.
+    """
+    key = keys.key(Purpose.LEDGER)
+    for path in files.journals():
+        for number, line in enumerate(files.read(path).split(b"\n")[:-1], 1):
+            body = line[:-_TAIL] + b"}"
+            if line != b'%b%b%b"}' % (body[:-1], _MAC, key.mac(_PURPOSE, body).hex().encode()):
+                detail = f"a case in the journal was edited, or is of another run's key, at {shown(str(path))}:{number}"
+                hint = "nothing of this run can be trusted: run it anew"
+                raise IntegrityError(Reason.CHAIN_BROKEN, f"{detail}; {hint}")
             value = orjson.loads(line)
             length, digest = value["head"]
             yield Ended(

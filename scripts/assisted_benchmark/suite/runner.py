@@ -23,11 +23,11 @@ from assisted_benchmark.suite.catalogue import Gathered
 from assisted_benchmark.suite.engine import results
 from assisted_benchmark.suite.explain import explain
 from assisted_benchmark.suite.export import verify_run, write_export
-from assisted_benchmark.suite.journal import Ended, read_lines
+from assisted_benchmark.suite.journal import Ended, read_journals
 from assisted_benchmark.suite.result import CaseResult, RunResult, Verdict
 from assisted_benchmark.suite.scaffold import scaffold
 from assisted_benchmark.suite.scenario import Case
-from assisted_benchmark.suite.storage import RunDirectory, create_keys, new_run_directory, run_directories
+from assisted_benchmark.suite.storage import RunDirectory, create_keys, new_run_directory, run_directories, write_whole
 
 __all__ = [
     "REAL",
@@ -93,22 +93,34 @@ def latest_run(root: Path) -> Path | None:
 def failed_in(directory: Path) -> frozenset[str]:
     """The ids of the cases that did not pass in that run, or did not come to their turn."""
     files = RunDirectory(directory)
-    chosen = set(asked(files)["cases"])
-    passed = {each.result.id for each in read_lines(files.journals()) if each.result.verdict is Verdict.PASSED}
-    return frozenset(chosen - passed)
+    value = asked(files)
+    chosen = set(value["cases"])
+    done = _journaled(files, value["seed"])
+    return frozenset(chosen - {name for name, each in done.items() if each.result.verdict is Verdict.PASSED})
 
 
 def run(cases: Sequence[Case], plan: RunPlan, on_case: Callable[[CaseResult], None] = lambda _: None) -> RunResult:
     """Run the cases; `on_case` is told of each as it ends. Ctrl-C gives what was done, as interrupted.
 
     A plan whose directory holds a run is gone on with (`plan_for` fills in what that run began with): of the
-    cases only that run's count, what ended is taken from its journals, and told again. Where the plan names a shard,
-    give the whole selection all the same: the places of its cases are written down for `merge`.
+    cases only that run's count, what came to a verdict is taken from its journals, and told again. Where the
+    plan names a shard, give the whole selection all the same: the places of its cases are written down for `merge`.
 
     Raises:
-        MisuseError: the directory is of another run.
+        MisuseError: the directory is of another run, or another process is running it.
+        IntegrityError: a journal was edited.
+        HarnessError: the run's own files cannot be written. What was journaled is there, to be gone on with.
     """
-    files = RunDirectory(plan.directory) if plan.directory is not None else None
+    if plan.directory is None:
+        return _run(cases, plan, None, on_case)
+    files = RunDirectory(plan.directory)
+    with files.held():
+        return _run(cases, plan, files, on_case)
+
+
+def _run(
+    cases: Sequence[Case], plan: RunPlan, files: RunDirectory | None, on_case: Callable[[CaseResult], None]
+) -> RunResult:
     cases, before = _begin(cases, plan, files)
     done: dict[str, CaseResult] = {}
     interrupted = False
@@ -147,21 +159,23 @@ def merge(directories: Sequence[Path], into: Path) -> RunResult:
         MisuseError: they are not the shards of one run, or one is missing.
     """
     merged = joined(directories)
+    seed = merged["seed"]
+    parts = [RunDirectory(each) for each in directories]
+    done = {name: each for part in parts for name, each in _journaled(part, seed).items()}
+    ended = [done[name] for name in merged["cases"] if name in done]
     files = RunDirectory(into)
-    files.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    create_keys(files.keys, SeededChance(f"keys/{merged['seed']}"))
-    write_asked(files, merged)
-    journals = [journal for each in directories for journal in RunDirectory(each).journals()]
-    for part, journal in enumerate(journals):
-        files.journal(part).write_bytes(journal.read_bytes())
-    places = {name: place for place, name in enumerate(merged["cases"])}
-    ended = sorted(read_lines(files.journals()), key=lambda each: places[each.result.id])
-    write_export(files, ended, ledger_id(merged["seed"]), run_keys(merged["seed"]))
+    with files.held():
+        create_keys(files.keys, SeededChance(f"keys/{seed}"))
+        write_asked(files, merged)
+        journals = [(part, journal) for part in parts for journal in part.journals()]
+        for number, (part, journal) in enumerate(journals):
+            write_whole(files.journal(number), part.read(journal))
+        write_export(files, ended, ledger_id(seed), run_keys(seed))
     return RunResult(
         seed=merged["seed"],
         durability=merged["durability"],
         cases=tuple(each.result for each in ended),
-        selected=len(places),
+        selected=len(merged["cases"]),
         stamps=_stamps(each.result for each in ended),
     )
 
@@ -172,10 +186,11 @@ def _begin(
     """Make the run's files, or take up those of a run that ended early; its cases, and its results so far."""
     if files is not None and files.plan.exists():
         chosen = gone_on(cases, plan, files)
-        return chosen, {each.result.id: each.result for each in read_lines(files.journals())}
+        done = {name: each.result for name, each in _journaled(files, plan.seed).items()}
+        # What hindered a case without a verdict, such as a full disk, may be over: it is run again.
+        return chosen, {name: each for name, each in done.items() if each.verdict is not Verdict.COULD_NOT_RUN}
     part = cases if plan.shard is None else shard(cases, *plan.shard)
     if files is not None:
-        files.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         create_keys(files.keys, SeededChance(f"keys/{plan.seed}"))
         write_asked(files, newly_asked(cases, part, plan))
     return part, {}
@@ -188,8 +203,13 @@ def _stamps(results: Iterable[CaseResult]) -> tuple[str, ...]:
 
 def _export(cases: Sequence[Case], plan: RunPlan, files: RunDirectory, done: dict[str, CaseResult]) -> None:
     """Write what is to be verified. A case that ended in a worker but was not told of any more counts too."""
-    journaled: dict[str, Ended] = {each.result.id: each for each in read_lines(files.journals())}
+    journaled = _journaled(files, plan.seed)
     for name, each in journaled.items():
         done.setdefault(name, each.result)
     ended = [journaled[case.id] for case in cases if case.id in journaled]
     write_export(files, ended, ledger_id(plan.seed), run_keys(plan.seed))
+
+
+def _journaled(files: RunDirectory, seed: int) -> dict[str, Ended]:
+    """Every case that ended, by id; of one that was run again, how it ended last."""
+    return {each.result.id: each for each in read_journals(files, run_keys(seed))}
