@@ -15,6 +15,7 @@ from assisted_benchmark.live_policy.checks import Trust
 from assisted_benchmark.live_policy.deciding import Way
 from assisted_benchmark.live_policy.desk import DECISION, EVENT, OUTCOME, Desk
 from assisted_benchmark.live_policy.dispatch import Flight, Moment, Outcome, Verdict, judge
+from assisted_benchmark.live_policy.grant import group_key
 from assisted_benchmark.live_policy.opened import OpenGrant
 from assisted_benchmark.live_policy.ports import Dispatcher, Machine, NotSent, Replied, Reply, Unavailable
 from assisted_benchmark.live_policy.states import State
@@ -26,9 +27,6 @@ _LOST: Final = {
     State.ABORTED: Reason.GROUP_TERMINAL,
     State.EXHAUSTED: Reason.EXHAUSTED,
 }
-
-# As a plain string: an enumeration's members compare and hash more slowly.
-_DISPATCHING: Final = State.DISPATCHING.value
 
 
 class Carrier:
@@ -82,6 +80,8 @@ class Carrier:
         self._on_moment(Moment.CLAIM)
         grant, permit = way.grant, way.permit
         session = grant.session
+        if way.step.index and (refused := self._out_of_order(way)) is not None:
+            return refused
         draft = Draft(
             DECISION,
             self._desk.receipt_id(),
@@ -104,6 +104,18 @@ class Carrier:
             return self._refuse(way, Reason.STORE_UNAVAILABLE, error.detail)
         return self._lost(way, claimed)
 
+    def _out_of_order(self, way: Way) -> Refused | None:
+        """Nothing if the ledger itself says that the step before succeeded, whatever this process believes of it."""
+        grant = way.grant
+        try:
+            row = self._ledger.row(group_key(grant.session.grant, way.step.index - 1))
+            if row is not None and row.state == State.SUCCEEDED:
+                return None
+            grant.refresh(self._ledger)
+        except LedgerError as error:
+            return self._refuse(way, Reason.STORE_UNAVAILABLE, error.detail)
+        return self._refuse(way, Reason.OUT_OF_ORDER, f"`{way.step.name}` is not the step that is open")
+
     def _lost(self, way: Way, lost: Lost) -> Refused:
         reason = _LOST.get(State(lost.state), Reason.LOST_RACE)
         return self._refuse(way, reason, f"`{way.step.name}` became `{lost.state}`")
@@ -116,7 +128,7 @@ class Carrier:
     def _dispatch(self, way: Way, claimed: Claimed) -> Outcome:
         grant = way.grant
         flight = grant.flight = Flight(claimed)
-        grant.status = _DISPATCHING
+        grant.came_to(way.step.index, State.DISPATCHING)
         self._on_moment(Moment.CLAIMED)
         try:
             verdict = self._sent(way, flight)
@@ -182,9 +194,9 @@ class Carrier:
                 return Outcome(State.UNRESOLVED, Reason.OUTCOME_UNKNOWN, draft.id, permit, b"", "given up in flight")
             self._ledger.settle(flight.claimed, state, draft)
         except LedgerError as error:
-            grant.settled(State.UNRESOLVED)
+            grant.came_to(way.step.index, State.UNRESOLVED)
             return Outcome(State.UNRESOLVED, Reason.STORE_UNAVAILABLE, None, permit, b"", error.detail)
-        grant.settled(state)
+        grant.came_to(way.step.index, state)
         return Outcome(state, reason, draft.id, permit, result, detail)
 
     def _until(self, grant: OpenGrant) -> Deadline:

@@ -16,13 +16,12 @@ from attrs import frozen
 
 from assisted_benchmark.kernel.clock import SECOND, Instant
 from assisted_benchmark.kernel.digest import Digest
-from assisted_benchmark.kernel.errors import HarnessError, LedgerError
+from assisted_benchmark.kernel.errors import HarnessError
 from assisted_benchmark.kernel.names import name_fault
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.ledger.protocol import Ledger
 from assisted_benchmark.live_policy.grant import Session
 from assisted_benchmark.live_policy.matching import differences, nearest, only_target_differs
-from assisted_benchmark.live_policy.opened import OpenGrant
+from assisted_benchmark.live_policy.opened import OpenGrant, Standing
 from assisted_benchmark.live_policy.policy import PlannedStep, Policy, checker
 from assisted_benchmark.live_policy.proposal import Proposal
 from assisted_benchmark.live_policy.states import State
@@ -65,26 +64,42 @@ class Trust:
         return not (self.policy_drifted or self.contract_drifted)
 
 
+def _there(found: T | None) -> T:
+    if found is None:
+        raise HarnessError(Reason.COULD_NOT_RUN, "nothing can be judged without a grant")
+    return found
+
+
 class Question(NamedTuple):
-    """A well-formed proposal under a session, and all that is needed to judge it."""
+    """A well-formed proposal under a session, and all that is needed to judge it.
+
+    `stood` is where the grant stood in the ledger, taken once; `store_fault` says why that cannot be known.
+    """
 
     proposal: Proposal
     session: Session
     found: OpenGrant | None
+    stood: Standing | None
+    store_fault: str
     now: Instant
     boot: str
     trust: Trust
-    ledger: Ledger
 
     @property
     def grant(self) -> OpenGrant:
-        if self.found is None:
-            raise HarnessError(Reason.COULD_NOT_RUN, "nothing can be judged without a grant")
-        return self.found
+        return _there(self.found)
+
+    @property
+    def standing(self) -> Standing:
+        return _there(self.stood)
 
     @property
     def step(self) -> PlannedStep:
-        return self.grant.step
+        return self.standing.step
+
+    @property
+    def status(self) -> str:
+        return self.standing.status
 
     @property
     def elsewhere(self) -> PlannedStep | None:
@@ -121,11 +136,7 @@ def _unknown_group(q: Question) -> str:
 
 
 def _store_unavailable(q: Question) -> str:
-    try:
-        q.grant.refresh(q.ledger)
-    except LedgerError as error:
-        return error.detail
-    return ""
+    return q.store_fault
 
 
 def _cross_run(q: Question) -> str:
@@ -172,21 +183,21 @@ def _clock_rollback(q: Question) -> str:
 
 
 def _revoked(q: Question) -> str:
-    return "the grant was revoked" if q.grant.status == State.REVOKED else ""
+    return "the grant was revoked" if q.status == State.REVOKED else ""
 
 
 def _already_selected(q: Question) -> str:
     # A call that belongs to another step is told so further down.
-    selected = q.grant.status in _SELECTED and q.elsewhere is None
-    return f"`{q.step.name}` is `{q.grant.status}`" if selected else ""
+    selected = q.status in _SELECTED and q.elsewhere is None
+    return f"`{q.step.name}` is `{q.status}`" if selected else ""
 
 
 def _group_terminal(q: Question) -> str:
-    return f"`{q.step.name}` is `{q.grant.status}`" if q.grant.status in _CLOSED else ""
+    return f"`{q.step.name}` is `{q.status}`" if q.status in _CLOSED else ""
 
 
 def _exhausted(q: Question) -> str:
-    return f"`{q.step.name}` had too many refusals" if q.grant.status == State.EXHAUSTED else ""
+    return f"`{q.step.name}` had too many refusals" if q.status == State.EXHAUSTED else ""
 
 
 def _out_of_order(q: Question) -> str:

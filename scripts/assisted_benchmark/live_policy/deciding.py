@@ -9,7 +9,7 @@ import orjson
 from assisted_benchmark.kernel.canonical import MIB, NOT_PLAIN, strings_in
 from assisted_benchmark.kernel.clock import Instant
 from assisted_benchmark.kernel.decision import Admitted, Refused
-from assisted_benchmark.kernel.errors import HarnessError, InputError
+from assisted_benchmark.kernel.errors import HarnessError, InputError, LedgerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.live_policy.checks import Check, Question, Trust
 from assisted_benchmark.live_policy.desk import Desk
@@ -55,30 +55,36 @@ class Decider:
     def match(self, session: Session, raw: bytes, now: Instant) -> Way | None:
         """The fast path: what passes here passes every check; for all else the checks are asked one by one."""
         grant = self._find(session.grant)
+        if grant is None:
+            return None
+        step, key, status = grant.standing
         if (
-            grant is None
-            or grant.status != _SEALED
+            status != _SEALED
             or session != grant.session
             or not (self._holds and grant.live(now))
             or session.boot != self._clock.boot_id
         ):
             return None
-        grant.seen(now)
-        step = grant.step
         candidate = _called(step, raw)
-        return None if candidate is None else Way(grant, step, _permit(grant, candidate))
+        if candidate is None:
+            return None
+        grant.seen(now)
+        return Way(grant, step, _permit(key, candidate))
 
     def explain(self, session: Session, raw: bytes, now: Instant) -> Way | Refused:
         """The slow path: every check in order, and the first that fails."""
         own = self._find(session.grant)
-        if own is not None and session == own.session:
-            own.seen(now)
         try:
             proposal = read_proposal(raw)
         except InputError as error:
             return self._desk.refuse(session, own, error.reason, error.detail)
+        if own is not None and session == own.session:
+            own.seen(now)
         found = self._find(proposal.grant) if proposal.grant else own
-        question = Question(proposal, session, found, now, self._clock.boot_id, self._trust, self._desk.ledger)
+        fault = self._refreshed(found)
+        # INVARIANT: all checks and the permit are of one standing, whatever other threads do to the grant.
+        standing = None if found is None else found.standing
+        question = Question(proposal, session, found, standing, fault, now, self._clock.boot_id, self._trust)
         checked: list[str] = []
         for check in self._checks:
             if detail := check.test(question):
@@ -87,11 +93,21 @@ class Decider:
                     session, own, check.reason, detail, checked=tuple(checked), call=proposal.call, nearest=near
                 )
             checked.append(check.reason.value)
-        grant = question.grant
-        candidate = grant.step.by_call.get(proposal.call)
+        grant, (step, key, _) = question.grant, question.standing
+        candidate = step.by_call.get(proposal.call)
         if candidate is None:
             raise HarnessError(Reason.COULD_NOT_RUN, "no check failed, and the call is no candidate")
-        return Way(grant, grant.step, _permit(grant, candidate))
+        return Way(grant, step, _permit(key, candidate))
+
+    def _refreshed(self, grant: OpenGrant | None) -> str:
+        """Let the grant stand where the ledger says; why that cannot be known, or nothing."""
+        if grant is None:
+            return ""
+        try:
+            grant.refresh(self._desk.ledger)
+        except LedgerError as error:
+            return error.detail
+        return ""
 
     @staticmethod
     def _nearest(reason: Reason, question: Question) -> str:
@@ -117,5 +133,5 @@ def _called(step: PlannedStep, raw: bytes) -> Candidate | None:
     return candidate if strings == strings_in(raw) else None
 
 
-def _permit(grant: OpenGrant, candidate: Candidate) -> Admitted:
-    return Admitted(grant.key, candidate.digest, candidate.server, candidate.tool, candidate.arguments)
+def _permit(key: bytes, candidate: Candidate) -> Admitted:
+    return Admitted(key, candidate.digest, candidate.server, candidate.tool, candidate.arguments)

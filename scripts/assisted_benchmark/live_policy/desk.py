@@ -100,7 +100,7 @@ class Desk:
         Refusals by the grant's own session count against its open group, which is exhausted when
         the policy's bound is reached. Nobody else's count.
         """
-        own = grant is not None and session == grant.session and grant.status == State.SEALED
+        own = grant is not None and session == grant.session and grant.standing.status == State.SEALED
         draft = self._refusal(session, reason, detail, call)
         try:
             if grant is None or not own:
@@ -114,7 +114,7 @@ class Desk:
         return Refused(reason, detail, draft.id, checked, nearest)
 
     def _count(self, grant: OpenGrant, draft: Draft) -> None:
-        key, run = grant.key, grant.session.run
+        key, run = grant.standing.key, grant.session.run
         count = self.ledger.record(run, draft, refused=key)
         if count >= grant.plan.policy.max_refusals:
             spent = self.draft(EVENT, Reason.EXHAUSTED.value, grant.session, detail=f"{count} refusals")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from threading import Lock
+from typing import Final, NamedTuple
 
 from assisted_benchmark.kernel.clock import SECOND, Instant
 from assisted_benchmark.kernel.digest import Digest
@@ -18,27 +19,33 @@ from assisted_benchmark.live_policy.states import State
 _SEALED: Final = State.SEALED.value
 
 
+class Standing(NamedTuple):
+    """Where a grant stands: the step that is open, or the last one, its group's name in the ledger and its state."""
+
+    step: PlannedStep
+    key: bytes
+    status: str
+
+
 class OpenGrant:
     """One grant that was recompiled from the trusted policy.
 
-    `position` is the step that is open, or the last one; `status` is that group's state and `key`
-    its name in the ledger. Threads may race here: a stale view only costs a look at the ledger,
-    as nothing is sent without a claim. `mark` is the highest wall reading so far; `stopped` says why
-    nothing of this grant may be written any more.
+    `standing` is one value that is swapped at once: who judges takes it once, as it may be another
+    the next time. It may lag behind the ledger, which only costs a look there, and is never ahead of
+    it. `mark` is the highest wall reading so far; `stopped` says why nothing of this grant may be
+    written any more.
     """
 
     __slots__ = (
+        "_lock",
         "expires_mono",
         "expires_wall",
         "flight",
-        "key",
         "lifetime",
         "mark",
         "plan",
-        "position",
         "session",
-        "status",
-        "step",
+        "standing",
         "stopped",
     )
 
@@ -53,16 +60,11 @@ class OpenGrant:
         self.mark = wall
         self.flight: Flight | None = None
         self.stopped: Reason | None = None
-        self.position = 0
-        self.step: PlannedStep = plan.steps[0]
-        self.key = group_key(grant, 0)
-        self.status: str = _SEALED
+        self._lock = Lock()
+        self.standing = Standing(plan.steps[0], group_key(grant, 0), _SEALED)
 
-    def _stand(self, position: int, status: str) -> None:
-        self.position = position
-        self.step = self.plan.steps[position]
-        self.key = group_key(self.session.grant, position)
-        self.status = status
+    def _at(self, position: int, status: str) -> Standing:
+        return Standing(self.plan.steps[position], group_key(self.session.grant, position), status)
 
     def live(self, now: Instant) -> bool:
         """Whether `now` lies between sealing and expiry on both clocks, and no clock was set back."""
@@ -83,15 +85,21 @@ class OpenGrant:
         if now.wall_ns > self.mark:
             self.mark = now.wall_ns
 
-    def settled(self, state: State) -> None:
-        """The open group came to its end; only a success opens the next step."""
-        if state is State.SUCCEEDED and self.position + 1 < len(self.plan.steps):
-            self._stand(self.position + 1, State.SEALED)
-        else:
-            self.status = state
+    def came_to(self, position: int, state: State) -> None:
+        """The group of this step came to `state`; only a success opens the next step.
+
+        Nothing changes where the grant stands elsewhere by now: then another thread has read it in the ledger.
+        """
+        with self._lock:
+            if self.standing.step.index != position:
+                return
+            if state is State.SUCCEEDED and position + 1 < len(self.plan.steps):
+                self.standing = self._at(position + 1, _SEALED)
+            else:
+                self.standing = self.standing._replace(status=state.value)
 
     def refresh(self, ledger: Ledger) -> None:
-        """Stand where the ledger's rows say.
+        """Stand where the ledger's rows say; a step that is done stays done, however old the rows are by now.
 
         Raises:
             LedgerError: the ledger cannot answer, or lacks a group of this grant.
@@ -103,7 +111,9 @@ class OpenGrant:
                 raise LedgerError(Reason.LEDGER_MALFORMED, "a group of an open grant is not in the ledger")
             states.append(row.state)
         position = next((at for at, state in enumerate(states) if state != State.SUCCEEDED), len(states) - 1)
-        self._stand(position, states[position])
+        with self._lock:
+            if position >= self.standing.step.index:
+                self.standing = self._at(position, states[position])
 
     def groups(self) -> tuple[bytes, ...]:
         """The names of all groups, in the steps' order."""
