@@ -12,6 +12,7 @@ import errno
 import json
 import os
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -32,12 +33,14 @@ from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.mcp_router import warden
 from assisted_benchmark.mcp_router.identity import Artifact, Artifacts, sha256_of
 from assisted_benchmark.mcp_router.launch import Resolved, resolve
+from assisted_benchmark.mcp_router.remains import end_remains
 
 CONTROL_FD: Final = "ASSISTED_BENCHMARK_CONTROL_FD"
 GRACE_NS: Final = SECOND
 
 _START_SECONDS: Final = 10.0
-_END_SECONDS: Final = 10.0
+# What the warden takes at most: its keepers' sweeps, and its own.
+_END_SECONDS: Final = 2 * warden.SWEEP_SECONDS + 2.0
 
 
 @frozen
@@ -45,13 +48,15 @@ class Ending:
     """How a server ended.
 
     `by` is the first thing that helped: exit (it had ended), stdin (closing it), term, kill. `strays` counts
-    processes of its own that were still there and were ended; `left` are those that could not be ended.
+    processes of its own that were still there and were ended; `left` are those that could not be ended. Unless it is
+    `known`, its keeper was killed or stood still, and more may be left than anybody can say.
     """
 
     by: str
     status: int | None
     strays: int = 0
     left: tuple[int, ...] = ()
+    known: bool = True
 
 
 class Launcher:
@@ -144,10 +149,11 @@ class Launcher:
                 self._line.close()
                 self._line = None
             if self._warden is not None:
+                self._warden.send_signal(signal.SIGCONT)  # a server may have stopped it
                 try:
                     self._warden.wait(_END_SECONDS)
                 except subprocess.TimeoutExpired:
-                    # A server may have stopped it. Killed, it wakes its keepers, which end all.
+                    # Killed, it wakes its keepers, which end all.
                     self._warden.kill()
                     self._warden.wait()
                 self._warden = None
@@ -220,17 +226,17 @@ class Process:
         self._line = line
         self._room = room
         self._heard = b""
+        self._told: dict[str, Json] = {}
         self._gone = False
-        self._status: int | None = None
 
     def wait_started(self, program: str) -> None:
         """Hear whether it runs; ServerError(launch_failed) if not."""
-        said = self._hear(_START_SECONDS)
-        if said is None or "failed" in said:
-            number = errno.EPIPE if said is None else said["failed"]
+        self._hear(_START_SECONDS)
+        if "pid" not in self._told:
+            number = self._told.get("failed", errno.EPIPE)
             reason = Reason.ARTIFACT_DRIFT if number == errno.ESTALE else Reason.LAUNCH_FAILED
             raise ServerError(reason, f"`{program}` could not be run: {os.strerror(number)}")
-        self.pid = said["pid"]
+        self.pid = self._told["pid"]
 
     @property
     def ended(self) -> bool:
@@ -251,6 +257,7 @@ class Process:
     def _stop(self, finish: Callable[[Deadline], bool], deadline: Deadline, grace_ns: int) -> Ending:
         by = "exit"
         ended = self.ended
+        self._signal_keeper(signal.SIGCONT)  # the server may have stopped it
         for step, letter in (("stdin", b""), ("term", b"T"), ("kill", b"K")):
             if ended:
                 break
@@ -259,40 +266,47 @@ class Process:
             drained = finish(deadline.child(grace_ns))
             ended = self._ended_within(min(grace_ns, deadline.remaining_ns()) / SECOND if drained else 0.0)
         self._say(b"E")
-        said: Json | None = {}
-        while said is not None and "left" not in said:
-            self._status = said.get("exit", self._status)
-            said = self._hear(warden.SWEEP_SECONDS + 1.0)
-        if said is None:
-            # The keeper was killed, and its server with it; the warden ends the rest and cannot say how many.
-            return Ending(by, self._status)
-        return Ending(by, self._status, said["strays"], tuple(said["left"]))
+        while "left" not in self._told and self._hear(warden.SWEEP_SECONDS + 1.0):
+            pass
+        status = self._told.get("exit")
+        if "left" in self._told:
+            return Ending(by, status, self._told["strays"], tuple(self._told["left"]))
+        # The warden, if it still is there, ends what a keeper leaves, and cannot say how many.
+        self._signal_keeper(signal.SIGKILL)
+        return Ending(by, status, left=end_remains(self.pid, str(self._room)), known=False)
+
+    def _signal_keeper(self, number: signal.Signals) -> None:
+        # As long as it holds its line it lives, and its number is its own.
+        if not self._gone:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._told["keeper"], number)
 
     def _ended_within(self, seconds: float) -> bool:
-        if self._status is None:
-            said = self._hear(seconds)
-            if said is not None:
-                self._status = said["exit"]
-        return self._gone or self._status is not None
+        if not self._told.keys() & {"exit", "left"}:
+            self._hear(seconds)
+        return self._gone or bool(self._told.keys() & {"exit", "left"})
 
     def _say(self, letter: bytes) -> None:
         with contextlib.suppress(OSError):
             self._line.sendall(letter)
 
-    def _hear(self, seconds: float) -> Json | None:
-        """The keeper's next line, or None if none comes in that time."""
+    def _hear(self, seconds: float) -> bool:
+        """Take in the keeper's next line; False if none comes in that time."""
         try:
             self._line.settimeout(max(seconds, 0.0))
             while b"\n" not in self._heard:
                 chunk = self._line.recv(4096)
                 if not chunk:
-                    self._gone = True  # the keeper was killed, and the server with it
-                    return None
+                    raise ConnectionResetError
                 self._heard += chunk
+        except (TimeoutError, BlockingIOError):
+            return False
         except OSError:
-            return None
+            self._gone = True  # the keeper has ended
+            return False
         line, _, self._heard = self._heard.partition(b"\n")
-        return json.loads(line)
+        self._told.update(json.loads(line))
+        return True
 
 
 def _close(fd: int) -> None:

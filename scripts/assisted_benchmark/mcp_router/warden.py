@@ -11,14 +11,16 @@ those included who left their group; only a parent that is their subreaper does.
 subreaper of one server alone, so that a stray is never taken for another server's.
 
 A keeper ends everything below it when its line to the harness closes, for whatever reason it does, or when
-the warden dies. If a keeper is killed, the warden ends what it kept.
+the warden dies. If a keeper is killed, the warden ends what it kept. If a server kills both, the harness ends what
+it finds (`remains`), and does not call that known.
 
 On Linux a server is executed from the descriptor whose bytes were hashed. Elsewhere there is neither that,
 nor a subreaper, nor a signal at the warden's death: the path is executed right after a look at it (the gap is
 small, not none), and a grandchild that left the group is not found.
 
-Lines of a keeper to the harness: `{"pid": n}` or `{"failed": errno}` once; `{"exit": status}` when the server
-ends (negative: by that signal); `{"strays": n, "left": [pids]}` in answer to `E`, after which it exits.
+Lines of a keeper to the harness: `{"pid": n, "keeper": its own}` or `{"failed": errno}` once; `{"exit": status}`
+when the server ends (negative: by that signal); `{"strays": n, "left": [pids]}` in answer to `E`, and when the warden
+died, after which it exits.
 Letters of the harness to a keeper: `T` SIGTERM to the group, `K` SIGKILL to the group, `E` end all.
 """
 
@@ -177,7 +179,7 @@ class _Keeper:
             os.close(fd)
         self._server = server.pid
         self._handle = server  # for as long as we live: its finalizer would reap the server behind our back
-        self._say({"pid": server.pid})
+        self._say({"pid": server.pid, "keeper": os.getpid()})
         return True
 
     def _watch(self, wake: int) -> None:
@@ -197,8 +199,7 @@ class _Keeper:
                 letters = b""
             for letter in letters or b"E":
                 if letter == ord("E"):
-                    strays, left = self._end()
-                    self._say({"strays": strays, "left": left})
+                    self._end()
                     return
                 self._signal(signal.SIGTERM if letter == ord("T") else signal.SIGKILL)
 
@@ -224,10 +225,11 @@ class _Keeper:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._server, number)
 
-    def _end(self) -> tuple[int, list[int]]:
+    def _end(self) -> None:
         if LINUX or not self._over:
             self._signal(signal.SIGKILL)
-        return _sweep(first=self._server)
+        strays, left = _sweep(first=self._server)
+        self._say({"strays": strays, "left": left})
 
     def _say(self, value: Any) -> None:
         # A harness that is gone hears nothing; its line closing is what ends the server.

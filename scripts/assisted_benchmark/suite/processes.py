@@ -116,7 +116,8 @@ class Processes:
         """End every server, and hear the last of what they did.
 
         Raises:
-            ServerError: could_not_run, if a process of a server is still there; what the workloads' channels raise.
+            ServerError: could_not_run, if a process of a server is still there, or may be; what the workloads' channels
+                raise.
         """
         endings = self._router.close()
         controls = [control for each in self._controls.values() for control in each]
@@ -132,6 +133,12 @@ class Processes:
                 raise ServerError(
                     Reason.COULD_NOT_RUN,
                     f"processes of `{server}` could not be ended: {', '.join(left)}; end them before the next run",
+                )
+            if not all(ending.known for ending in ended):
+                raise ServerError(
+                    Reason.COULD_NOT_RUN,
+                    f"what watched the processes of `{server}` was killed or stopped, so some may be left; look for "
+                    "them before the next run",
                 )
 
     def _real_time(self, deadline: Deadline, most_ns: int) -> Deadline:

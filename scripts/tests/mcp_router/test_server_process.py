@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -218,7 +219,49 @@ def test_a_server_that_kills_its_keeper_ends_with_it_and_so_do_its_strays(launch
     life = Life(tmp_path)
     router = observed(a_router(launcher, tmp_path, "stray" if LINUX else ""))
     told(router, "kill-keeper", seconds=0.2)
-    assert [ending.left for ending in router.close()["hand"]] == [()]
+    assert [(ending.left, ending.known) for ending in router.close()["hand"]] == [((), False)]
+    assert life.over()
+
+
+def _process(router):
+    return router._routes["hand"]._live.process
+
+
+@promise("W10a")
+def test_of_a_server_without_keeper_and_warden_what_is_found_is_ended_and_nothing_is_called_known(launcher, tmp_path):
+    life = Life(tmp_path)
+    router = observed(a_router(launcher, tmp_path, "stray-ignore-term" if LINUX else "ignore-term"))
+    keeper = _process(router)._told["keeper"]
+    os.kill(keeper, signal.SIGSTOP)  # or it would end all when the warden dies
+    os.kill(launcher._warden.pid, signal.SIGKILL)
+    os.kill(keeper, signal.SIGKILL)
+    [ending] = router.close()["hand"]
+    assert (ending.status, ending.left, ending.known) == (None, (), False)
+    assert life.over()
+
+
+@promise("W10a")
+def test_a_keeper_and_a_warden_that_were_stopped_go_on_and_the_end_is_soon_and_known(tmp_path):
+    life = Life(tmp_path)
+    with Launcher() as launcher:
+        router = observed(a_router(launcher, tmp_path, "stray" if LINUX else ""))
+        os.kill(launcher._warden.pid, signal.SIGSTOP)
+        os.kill(_process(router)._told["keeper"], signal.SIGSTOP)
+        began = time.monotonic()
+        [ending] = router.close()["hand"]
+    assert (ending.left, ending.known) == ((), True)
+    assert life.over()
+    assert time.monotonic() - began < process._END_SECONDS
+
+
+@promise("W10a")
+def test_a_keeper_that_does_not_answer_is_killed_and_what_it_kept_with_it(launcher, tmp_path, monkeypatch):
+    monkeypatch.setattr(process.warden, "SWEEP_SECONDS", 0.0)
+    monkeypatch.setattr(process.signal, "SIGCONT", 0)  # as if it was stopped again at once
+    life = Life(tmp_path)
+    router = observed(a_router(launcher, tmp_path, "ignore-term"))
+    os.kill(_process(router)._told["keeper"], signal.SIGSTOP)
+    assert router.close() == {"hand": (Ending("kill", None, known=False),)}
     assert life.over()
 
 
@@ -253,7 +296,8 @@ def test_a_warden_that_was_killed_takes_its_servers_with_it_and_another_takes_it
     if LINUX:
         assert life.over()
     launcher._warden.wait()
-    router.close()
+    [ending] = router.close()["hand"]
+    assert (ending.left, ending.known) == ((), True)
     other = tmp_path / "other"
     other.mkdir()
     again = observed(a_router(launcher, other))
@@ -264,6 +308,7 @@ def test_a_warden_that_was_killed_takes_its_servers_with_it_and_another_takes_it
 @promise("W10a")
 def test_a_warden_that_stands_still_is_ended_as_well(tmp_path, monkeypatch):
     monkeypatch.setattr(process, "_END_SECONDS", 0.1)
+    monkeypatch.setattr(process.signal, "SIGCONT", 0)  # as if it was stopped again at once
     life = Life(tmp_path)
     with Launcher() as launcher:
         router = observed(a_router(launcher, tmp_path))

@@ -124,15 +124,30 @@ def test_faults_strike_real_processes_and_what_cannot_be_played_gives_no_verdict
 
 
 @promise("H5")
-def test_a_case_whose_server_leaves_somebody_behind_has_no_verdict(monkeypatch):
+@pytest.mark.parametrize(
+    ("ended", "detail"),
+    [
+        (
+            {"left": (4242, 4243)},
+            "processes of `synthetic-ui` could not be ended: 4242, 4243; end them before the next run",
+        ),
+        (
+            {"known": False},
+            "what watched the processes of `synthetic-ui` was killed or stopped, so some may be left; look for them "
+            "before the next run",
+        ),
+    ],
+    ids=["left", "unknown"],
+)
+def test_a_case_whose_server_leaves_somebody_behind_has_no_verdict(monkeypatch, ended, detail):
     stop = Process.stop
-    monkeypatch.setattr(Process, "stop", lambda *args: evolve(stop(*args), left=(4242, 4243)))
+    monkeypatch.setattr(Process, "stop", lambda *args: evolve(stop(*args), **ended))
     case = select(discover(ROOT), k="over-stdio/plain")[0]
     result = ran(case).result
     assert (result.verdict, result.reason, result.detail) == (
         Verdict.COULD_NOT_RUN,
         "could_not_run",
-        "processes of `synthetic-ui` could not be ended: 4242, 4243; end them before the next run",
+        detail,
     )
 
 
