@@ -5,13 +5,21 @@ The way of one proposal:
     decide    raw bytes and a session against the open group; the first failing check refuses
     observe   the server as it is now against its pin; drift refuses
     claim     the marker and the decision's receipt, in one transaction; a lost race refuses
-    gate      both clocks again; and once more, by the dispatcher, right before the write
+    gate      both clocks again; and once more, by the dispatcher, right before the write, with the ledger's row
     send      the sealed candidate's bytes, never the agent's
     judge     the answer, the host and both clocks; what is unclear is unresolved
     settle    the outcome and its receipt
 
 No clock check and write are one act: a process that is stopped in between and goes on too late has
 sent its call. The times that are stamped after the write show it, and it ends as unresolved.
+
+Brokers and processes that share a ledger share its rows and nothing else. Of a group only one of them
+claims, and what one of them records (a revocation, an abort, a recovery) the gates of all others see: a call
+that was claimed elsewhere becomes unresolved, and is not written if its gate comes later. But reading the row
+and writing the call are no one act either: a gate that has just passed writes its call all the same, so the
+record says unresolved and never that nothing was sent. `recover` therefore belongs to a start, when no other
+process carries calls. The reason why a grant was stopped, and a call's answer, stay with the broker that has
+them: it tells what it learnt in an event beside the record.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Final
 from assisted_benchmark.contract.model import Recheck
 from assisted_benchmark.kernel.clock import Deadline
 from assisted_benchmark.kernel.decision import Refused
-from assisted_benchmark.kernel.errors import LedgerError
+from assisted_benchmark.kernel.errors import HarnessError, LedgerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Claimed, Draft, Lost
 from assisted_benchmark.live_policy.checks import Trust
@@ -160,9 +160,17 @@ class Carrier:
 
     def _still(self, grant: OpenGrant, flight: Flight) -> bool:
         with flight.lock:
-            flight.refused = self._stop_reason(grant)
+            flight.refused = self._stop_reason(grant) or self._closed_elsewhere(flight)
             flight.writing = flight.refused is None
             return flight.writing
+
+    def _closed_elsewhere(self, flight: Flight) -> Reason | None:
+        """Why the ledger keeps the call in: another broker or process gave it up, or the ledger cannot tell."""
+        try:
+            row = self._ledger.row(flight.claimed.permit.group)
+        except HarnessError:
+            return Reason.STORE_UNAVAILABLE
+        return None if row is not None and row.state == State.DISPATCHING else Reason.CANCELLED
 
     def _stop_reason(self, grant: OpenGrant) -> Reason | None:
         """Why nothing may be written now."""
@@ -186,18 +194,28 @@ class Carrier:
         state, reason, detail, result = verdict
         word = state.value if reason is None else reason.value
         draft = self._desk.draft(OUTCOME, word, grant.session, permit, detail=detail, state=state)
-        grant.flight = None
         try:
             if not flight.finish():
-                # Somebody gave the call up and recorded it; what came after is told beside it.
-                self._ledger.record(grant.session.run, draft._replace(kind=EVENT, state=""))
-                return Outcome(State.UNRESOLVED, Reason.OUTCOME_UNKNOWN, draft.id, permit, b"", "given up in flight")
+                return self._given_up(way, flight, draft)
             self._ledger.settle(flight.claimed, state, draft)
         except LedgerError as error:
+            if error.reason is Reason.ILLEGAL_TRANSITION:
+                return self._given_up(way, flight, draft)
             grant.came_to(way.step.index, State.UNRESOLVED)
             return Outcome(State.UNRESOLVED, Reason.STORE_UNAVAILABLE, None, permit, b"", error.detail)
         grant.came_to(way.step.index, state)
         return Outcome(state, reason, draft.id, permit, result, detail)
+
+    def _given_up(self, way: Way, flight: Flight, draft: Draft) -> Outcome:
+        """Somebody, here or elsewhere, gave the call up and recorded it; what came after is told beside it."""
+        reason = flight.refused or Reason.OUTCOME_UNKNOWN
+        grant = way.grant
+        try:
+            self._ledger.record(grant.session.run, draft._replace(kind=EVENT, state=""))
+            grant.refresh(self._ledger)
+        except LedgerError as error:
+            return Outcome(State.UNRESOLVED, Reason.STORE_UNAVAILABLE, None, way.permit, b"", error.detail)
+        return Outcome(State.UNRESOLVED, reason, draft.id, way.permit, b"", "given up in flight")
 
     def _until(self, grant: OpenGrant) -> Deadline:
         return Deadline(self._clock, min(grant.expires_mono, self._clock.now().mono_ns + self._reply_within_ns))

@@ -45,7 +45,10 @@ class Outcome(NamedTuple):
 
 
 class Flight:
-    """A call between its marker and its end. The lock orders the gate against those who stop the grant."""
+    """A call between its marker and its end. The lock orders the gate against those who stop the grant.
+
+    A grant keeps its last one, which tells its own calls from those that another broker carries.
+    """
 
     __slots__ = ("claimed", "lock", "refused", "settled", "writing")
 

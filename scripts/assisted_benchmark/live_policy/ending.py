@@ -60,7 +60,7 @@ class Ending:
         self._operator_key = operator_key
 
     def revoke(self, grant: OpenGrant) -> tuple[State, ...]:
-        """Sealed groups become revoked."""
+        """Sealed groups become revoked; a call that another broker may be carrying is given up as unresolved."""
         return self._stop(grant, Reason.REVOKED, State.REVOKED)
 
     def abort(self, grant: OpenGrant) -> tuple[State, ...]:
@@ -86,9 +86,22 @@ class Ending:
         grant.stopped = grant.stopped or reason
         for key in grant.groups():
             draft = self._desk.draft(EVENT, reason.value, grant.session)
-            self._ledger.move(key, grant.session.run, State.SEALED, state, draft)
+            if not self._ledger.move(key, grant.session.run, State.SEALED, state, draft):
+                self._give_up_elsewhere(grant, key)
         grant.refresh(self._ledger)
         return self._states(grant)
+
+    def _give_up_elsewhere(self, grant: OpenGrant, key: bytes) -> None:
+        """A call in flight that is not ours: its own gate sees this in the ledger; whether it is out, nobody knows."""
+        flight = grant.flight
+        if flight is not None and flight.claimed.permit.group == key:
+            return
+        row = self._ledger.row(key)
+        if row is not None and row.state == State.DISPATCHING:
+            detail = "stopped while another broker may be carrying the call"
+            draft = self._desk.draft(OUTCOME, Reason.OUTCOME_UNKNOWN.value, grant.session, detail=detail)
+            draft = draft._replace(candidate=row.candidate)
+            self._ledger.move(key, grant.session.run, State.DISPATCHING, State.UNRESOLVED, draft)
 
     def _states(self, grant: OpenGrant) -> tuple[State, ...]:
         rows = (self._ledger.row(key) for key in grant.groups())

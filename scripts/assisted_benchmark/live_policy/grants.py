@@ -101,7 +101,8 @@ class Grants:
         return self._take_up(binding, sealed.digest)
 
     def _take_up(self, binding: Binding, digest: Digest) -> OpenGrant | Refused:
-        grant = OpenGrant(digest, binding, self._plan(binding.task))
+        # One that is in use here stays the one: it knows of a call in flight and of what stopped it.
+        grant = self.find(digest) or OpenGrant(digest, binding, self._plan(binding.task))
         try:
             grant.refresh(self._ledger)
             for line in self._ledger.receipts(binding.run):
@@ -109,9 +110,7 @@ class Grants:
         except LedgerError as error:
             return self._desk.refuse(grant.session, None, Reason.STORE_UNAVAILABLE, error.detail)
         with self._lock:
-            self._unused.pop(group_key(digest, 0), None)
-            self._open[digest] = grant
-        return grant
+            return self._open.setdefault(digest, grant)
 
     def _recompile(self, record: bytes | None) -> tuple[Binding | None, bytes]:
         if record is None:
