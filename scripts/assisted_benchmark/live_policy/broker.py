@@ -113,7 +113,11 @@ class LiveBroker:
         return self._known(sealed.digest).session
 
     def open(self, raw: bytes, session: Session) -> Session | Refused:
-        """Open a sealed grant that is presented under `session`: believed only if recompiling gives its bytes."""
+        """Open a sealed grant that is presented under `session`: believed only if recompiling gives its bytes.
+
+        Raises:
+            IntegrityError: the ledger's rows or the run's receipts do not verify.
+        """
         opened = self._grants.open(raw, session)
         return opened if isinstance(opened, Refused) else opened.session
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Final
 
+from assisted_benchmark.kernel.canonical import Json, parse
 from assisted_benchmark.kernel.chance import Chance
 from assisted_benchmark.kernel.clock import Clock
 from assisted_benchmark.kernel.decision import Admitted, Refused
 from assisted_benchmark.kernel.digest import Digest
-from assisted_benchmark.kernel.errors import LedgerError
+from assisted_benchmark.kernel.errors import IntegrityError, LedgerError
 from assisted_benchmark.kernel.keys import KeyRing, Purpose
 from assisted_benchmark.kernel.reasons import LIVE_ORDER, Reason
 from assisted_benchmark.ledger.protocol import Draft, Ledger
+from assisted_benchmark.ledger.receipts import verify
 from assisted_benchmark.live_policy.grant import Session
 from assisted_benchmark.live_policy.opened import OpenGrant
 from assisted_benchmark.live_policy.states import State
@@ -50,6 +53,22 @@ class Desk:
         if known is None:
             known = self._known[permit.candidate] = self.keyed(permit.arguments)
         return known
+
+    def history(self, run: str) -> tuple[dict[str, Json], ...]:
+        """The run's receipts, believed only as a whole: none unless the chain verifies to its anchored end.
+
+        Raises:
+            LedgerError: the ledger cannot answer.
+            IntegrityError: chain_broken and the like; something was edited, moved or cut off.
+        """
+        ledger = self.ledger
+        # The end first: receipts that are added meanwhile lie beyond it.
+        head = ledger.head(run)
+        lines = list(islice(ledger.receipts(run), head.length))
+        found = verify(lines, run=run, ledger_id=ledger.id, head=head, table=ledger.table).findings
+        if found:
+            raise IntegrityError(found[0].reason, f"the receipts of the run do not verify: {found[0].detail}")
+        return tuple(parse(line) for line in lines)
 
     def receipt_id(self) -> str:
         """A random name that an agent may hear."""

@@ -6,10 +6,10 @@ from typing import Final
 
 from attrs import frozen
 
-from assisted_benchmark.kernel.canonical import Canonical, canonical_bytes
+from assisted_benchmark.kernel.canonical import canonical_bytes
 from assisted_benchmark.kernel.decision import Admitted, Refused
 from assisted_benchmark.kernel.digest import digest_of
-from assisted_benchmark.kernel.errors import LedgerError, MisuseError
+from assisted_benchmark.kernel.errors import IntegrityError, LedgerError, MisuseError
 from assisted_benchmark.kernel.keys import Key
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Lost
@@ -140,7 +140,7 @@ class Ending:
         return frozenset(key.hex() for key, row in rows if row is not None and row.state in states)
 
     def _reconciled(self, grant: OpenGrant) -> frozenset[str]:
-        receipts = (Canonical(line).value for line in self._ledger.receipts(grant.session.run))
+        receipts = self._desk.history(grant.session.run)
         return frozenset(each["group"] for each in receipts if each["kind"] == RECONCILIATION)
 
     def teardown(self, grant: OpenGrant, session: Session) -> TornDown | Refused:
@@ -148,12 +148,16 @@ class Ending:
 
         So an error that a run ended with stays the one that is reported. Refused are another binding's
         session, a call in flight or unresolved without a reconciliation (outcome_unknown), and a second
-        teardown (already_selected). On another host nothing is sent.
+        teardown (already_selected). On another host nothing is sent. A ledger that does not verify is
+        refused as such and gets no receipt: no reconciliation in it is believed.
         """
         try:
-            return self._not_ours(grant, session) or self._torn_down(grant)
-        except LedgerError as error:
-            return self._desk.refuse(session, None, Reason.STORE_UNAVAILABLE, error.detail)
+            try:
+                return self._not_ours(grant, session) or self._torn_down(grant)
+            except LedgerError as error:
+                return self._desk.refuse(session, None, Reason.STORE_UNAVAILABLE, error.detail)
+        except IntegrityError as error:
+            return Refused(error.reason, error.detail, None)
 
     def _not_ours(self, grant: OpenGrant, session: Session) -> Refused | None:
         bound = grant.session
@@ -166,8 +170,8 @@ class Ending:
         for reason, same in pairs:
             if not same:
                 return self._desk.refuse(session, None, reason, "a teardown under another binding")
-        pending = self._groups_in(grant, State.UNRESOLVED, State.DISPATCHING) - self._reconciled(grant)
-        if pending:
+        pending = self._groups_in(grant, State.UNRESOLVED, State.DISPATCHING)
+        if pending and pending - self._reconciled(grant):
             detail = "a call is in flight or unresolved: reconcile it first"
             return self._desk.refuse(session, None, Reason.OUTCOME_UNKNOWN, detail)
         return None

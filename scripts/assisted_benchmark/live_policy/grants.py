@@ -6,7 +6,6 @@ from contextlib import suppress
 from threading import Lock
 from typing import Final
 
-from assisted_benchmark.kernel.canonical import Canonical
 from assisted_benchmark.kernel.chance import Chance
 from assisted_benchmark.kernel.decision import Refused
 from assisted_benchmark.kernel.digest import Digest, parse_digest
@@ -78,6 +77,9 @@ class Grants:
         """Believe a sealed grant only if compiling the trusted policy for the ledger's binding gives its bytes.
 
         Then what the ledger's receipts say of it is taken up again.
+
+        Raises:
+            IntegrityError: the ledger's rows or the run's receipts do not verify.
         """
         try:
             record = self._ledger.run_record(session.run)
@@ -105,8 +107,8 @@ class Grants:
         grant = self.find(digest) or OpenGrant(digest, binding, self._plan(binding.task))
         try:
             grant.refresh(self._ledger)
-            for line in self._ledger.receipts(binding.run):
-                grant.mark = max(grant.mark, int(Canonical(line).value["wall_ns"]))
+            for receipt in self._desk.history(binding.run):
+                grant.mark = max(grant.mark, int(receipt["wall_ns"]))
         except LedgerError as error:
             return self._desk.refuse(grant.session, None, Reason.STORE_UNAVAILABLE, error.detail)
         with self._lock:
