@@ -5,10 +5,10 @@ the links that argv[0] goes through, and the digests of every file of the closur
 grant seals it, a contract cannot.
 
 The closure is the executable; the declared files; the files of the declared packages, with what the
-interpreter runs by itself at its start (of what is installed, nothing if `-S` is its first option); and every
-program that the argument list or the environment names by its absolute path. It is open, and refused unless
-the contract says `unpinned`, when a `{python}` server declares neither packages nor files, or a declared
-package needs one that is not declared.
+interpreter runs by itself at its start (of what is installed, nothing if `-S` is its first option); the modules
+where PYTHONPATH leads; and every program that the argument list or the environment names by its absolute path. It is
+open, and refused unless the contract says `unpinned`, when there is another way to code (`closure.opening`), or a
+declared package needs one that is not declared.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
-from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +29,15 @@ from assisted_benchmark.kernel.canonical import canonical_bytes
 from assisted_benchmark.kernel.digest import Digest, digest_of
 from assisted_benchmark.kernel.errors import ServerError
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.mcp_router.closure import (
+    PYTHON,
+    interpreted,
+    is_pinned_module,
+    modules_in,
+    opening,
+    search_path,
+    searched,
+)
 from assisted_benchmark.mcp_router.identity import (
     PACKAGE,
     Artifact,
@@ -39,13 +47,10 @@ from assisted_benchmark.mcp_router.identity import (
     unchanged,
 )
 
-PYTHON: Final = "{python}"
 UNPINNED: Final = "artifacts: unpinned"
 UNPINNED_IMPORTS: Final = "imports: unpinned"
 
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
-# The interpreter's own options without a value; what follows them is the program.
-_OPTIONS: Final = re.compile(r"-[bBdEiIOPqsSuvx]+")
 _MAX_LINKS: Final = 40
 
 
@@ -55,7 +60,8 @@ class Resolved:
 
     `executable` is what argv[0] leads to, by way of `links`. `copied` are the declared files: the server gets
     private copies of exactly the bytes that were hashed. `watched` is the rest of the closure. `found` are the
-    names that a `{python}` would find before the declared ones: its startup files, and where PYTHONPATH leads.
+    names that a `{python}` would find before the declared ones: its startup files, and where PYTHONPATH leads, with all
+    modules below those places that are `searched`.
     """
 
     argv: tuple[str, ...]
@@ -66,6 +72,7 @@ class Resolved:
     copied: tuple[Artifact, ...]
     watched: tuple[Artifact, ...]
     found: tuple[str, ...]
+    searched: tuple[str, ...]
     python: bool
     control: bool
 
@@ -98,7 +105,7 @@ class Resolved:
         if _links(self.argv[0]) != self.links:
             paths.append(self.argv[0])
         if self.python:
-            paths += set(self.found) ^ set(_findable(self.argv, self.env))
+            paths += set(self.found) ^ set(_findable(self.argv, self.env, self.searched))
         return tuple(sorted(set(paths)))
 
 
@@ -124,9 +131,14 @@ def resolve(launch: Launch, folder: Path, artifacts: Artifacts) -> Resolved:
     links = _links(argv[0])
     executable = _executable(links[-1], artifacts)
     copied = tuple(_pinned(folder, _filled(path, places), digest, artifacts) for path, digest in launch.files)
+    places_searched = searched(launch, argv, dict(env)) if python and not launch.unpinned else ()
     if not launch.unpinned:
-        _require_closed(launch, python, artifacts)
+        _require_closed(launch, opening(launch, argv, dict(env), cwd, [each.path for each in copied]), artifacts)
     watched = _packaged(launch, python, artifacts)
+    for place in places_searched:
+        watched.update((path, artifacts.file(path)) for path in _modules(place))
+    if launch.packages and not launch.unpinned:
+        _require_pinned_module(argv, watched, places_searched)
     for path in _programs((*argv[1:], *(value for _, value in env))):
         watched[path] = artifacts.file(path)
     if python:
@@ -139,7 +151,8 @@ def resolve(launch: Launch, folder: Path, artifacts: Artifacts) -> Resolved:
         executable=executable,
         copied=copied,
         watched=tuple(watched[path] for path in sorted(watched)),
-        found=_findable(argv, env) if python else (),
+        found=_findable(argv, env, places_searched) if python else (),
+        searched=places_searched,
         python=python,
         control=launch.control,
     )
@@ -157,11 +170,23 @@ def faults(launch: Launch, folder: Path, artifacts: Artifacts) -> Iterator[tuple
     ]
     if launch.argv[0] != PYTHON:
         looks.append((("argv", 0), lambda: _executable(_links(_filled(launch.argv[0], places))[-1], artifacts)))
+    sound = True
     for where, look in looks:
         try:
             look()
         except ServerError as error:
+            sound = False
             yield where, error
+    if sound and not launch.unpinned:
+        why = opening(
+            launch,
+            tuple(_filled(each, places) for each in launch.argv),
+            {name: _filled(value, places) for name, value in launch.env},
+            launch.cwd,
+            [os.path.join(folder.absolute(), _filled(path, places)) for path, _ in launch.files],
+        )
+        if why is not None:
+            yield ("argv",), _open(why)
 
 
 def stamps(launch: Launch) -> tuple[str, ...]:
@@ -172,11 +197,10 @@ def stamps(launch: Launch) -> tuple[str, ...]:
 
 
 def _may_import(launch: Launch) -> bool:
-    """Whether this is the harness's interpreter with a way to code that is neither its own nor a declared file."""
+    """Whether this is an interpreter with a way to code that is neither its own nor a declared file."""
     if launch.argv[0] != PYTHON:
-        return False
-    options = "".join(takewhile(_OPTIONS.fullmatch, launch.argv[1:]))
-    return "S" not in options or ("PYTHONPATH" in dict(launch.env) and "E" not in options and "I" not in options)
+        return len(launch.argv) > 1  # of what another program imports nothing is known
+    return "S" not in interpreted(launch.argv)[0] or bool(search_path(launch.argv, dict(launch.env)))
 
 
 def _places(folder: Path) -> dict[str, str]:
@@ -254,18 +278,32 @@ def _packaged(launch: Launch, python: bool, artifacts: Artifacts) -> dict[str, A
     return files
 
 
-def _require_closed(launch: Launch, python: bool, artifacts: Artifacts) -> None:
-    if python and not launch.packages and not launch.files:
-        raise ServerError(
-            Reason.LAUNCH_FAILED,
-            "nothing pins what the interpreter runs; list `packages` or `files`, or say `unpinned`",
-        )
+def _open(why: str) -> ServerError:
+    return ServerError(Reason.LAUNCH_FAILED, f"{why}, or say `artifacts: unpinned`")
+
+
+def _require_closed(launch: Launch, why: str | None, artifacts: Artifacts) -> None:
+    if why is not None:
+        raise _open(why)
     declared = {normal_name(name) for name, _ in launch.packages}
     missing = sorted({need for name, _ in launch.packages for need in artifacts.package(name).needs} - declared)
     if missing:
         raise ServerError(
             Reason.LAUNCH_FAILED, f"the packages need `{'`, `'.join(missing)}` as well; list them, or say `unpinned`"
         )
+
+
+def _modules(place: str) -> tuple[str, ...]:
+    found = modules_in(place)
+    if found is None:
+        raise _open(f"`{place}` in PYTHONPATH holds too much to be hashed; name a smaller folder")
+    return found
+
+
+def _require_pinned_module(argv: tuple[str, ...], pinned: Iterable[str], places: Iterable[str]) -> None:
+    program = interpreted(argv)[1]
+    if program[:1] == ("-m",) and program[1:] and not is_pinned_module(program[1], pinned, places):
+        raise _open(f"the module `{program[1]}` is in none of the `packages`; list the one that has it")
 
 
 def _programs(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -287,8 +325,8 @@ def _startup_files(argv: tuple[str, ...]) -> tuple[str, ...]:
     return startup_files(site=argv[1:2] != ("-S",))
 
 
-def _findable(argv: tuple[str, ...], env: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    """What the interpreter would find first: its startup files, and what lies where PYTHONPATH leads."""
+def _findable(argv: tuple[str, ...], env: tuple[tuple[str, str], ...], places: tuple[str, ...]) -> tuple[str, ...]:
+    """What the interpreter would find first: its startup files, what lies where PYTHONPATH leads, modules below."""
     found = list(_startup_files(argv))
     for folder in filter(None, dict(env).get("PYTHONPATH", "").split(os.pathsep)):
         try:
@@ -296,4 +334,6 @@ def _findable(argv: tuple[str, ...], env: tuple[tuple[str, str], ...]) -> tuple[
         except OSError:
             names = []
         found += (os.path.join(folder, name) for name in sorted(names) if name[0] != "." and name != "__pycache__")
-    return tuple(found)
+    for place in places:
+        found += modules_in(place) or ()
+    return tuple(dict.fromkeys(found))
