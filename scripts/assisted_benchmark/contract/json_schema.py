@@ -46,17 +46,28 @@ _SAME_PLACE: Final = frozenset(
 )
 _OLD_DRAFTS: Final = ("/draft-04/", "/draft-06/", "/draft-07/")
 
+# The library's sentences for these quote keys that the schema does not know, which may be secret.
+_ABOUT_KEYS: Final = {
+    "additionalProperties": "properties that are not declared are not allowed",
+    "unevaluatedProperties": "properties that are not declared are not allowed",
+    "propertyNames": "a property has a name that is not allowed",
+}
+
 _SPELLING: Final = "assisted-benchmark/integer-spelling"
 _MASK: Final = "the value"
 
 
 @frozen
 class Fault:
-    """One thing a value does wrong: a JSON pointer to it, a sentence without the value itself, the keyword."""
+    """One thing a value does wrong: a JSON pointer to it, a sentence without the value itself, the keyword.
+
+    `unexpected` are keys that are not declared: for whoever wrote the value, and for nobody else.
+    """
 
     path: str
     message: str
     keyword: str
+    unexpected: tuple[str, ...] = ()
 
 
 class _IntegerSpelling:
@@ -84,13 +95,10 @@ class Checker:
         self._strict: Any = None
 
     def faults(self, value: Json) -> tuple[Fault, ...]:
-        """All that is wrong with `value`; values themselves are not quoted, as they may be secret."""
+        """All that is wrong with `value`; its values and undeclared keys are not quoted, as they may be secret."""
         if self._compiled.is_valid(value):
             return ()
-        found = (
-            Fault(_pointer(error.instance_path), shown(error.message, 300), error.kind.name)
-            for error in self._compiled.iter_errors(value)
-        )
+        found = (_fault(error) for error in self._compiled.iter_errors(value))
         return tuple(sorted(found, key=lambda fault: (fault.path, fault.keyword)))
 
     def integer_spelling(self, value: Json) -> tuple[str, ...]:
@@ -100,6 +108,12 @@ class Checker:
         if self._strict is None:
             self._strict = _compile(_insisting(self.schema.value))
         return tuple(sorted(set(_misspelled(self._strict.iter_errors(value)))))
+
+
+def _fault(error: Any) -> Fault:
+    keyword = error.kind.name
+    message = _ABOUT_KEYS.get(keyword) or shown(error.message, 300)
+    return Fault(_pointer(error.instance_path), message, keyword, tuple(getattr(error.kind, "unexpected", ())))
 
 
 def check_schema(schema: Json) -> None:

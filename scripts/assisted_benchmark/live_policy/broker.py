@@ -47,6 +47,7 @@ from assisted_benchmark.live_policy.opened import OpenGrant
 from assisted_benchmark.live_policy.opening import OPENING, Opening
 from assisted_benchmark.live_policy.policy import Policy
 from assisted_benchmark.live_policy.ports import Dispatcher, Machine
+from assisted_benchmark.live_policy.proposal import told_of_malformed
 from assisted_benchmark.live_policy.states import State
 
 REPLY_WITHIN_NS: Final = 30 * SECOND
@@ -133,7 +134,7 @@ class LiveBroker:
 
     def refuse_malformed(self, session: Session, reason: Reason, detail: str) -> Refused:
         """Record that the agent's bytes did not even become a proposal."""
-        return self._desk.refuse(session, self._grants.find(session.grant), reason, detail)
+        return self._desk.refuse(session, self._grants.find(session.grant), reason, told_of_malformed(reason, detail))
 
     def revoke(self, grant: Digest) -> tuple[State, ...]:
         """Close every group that is still sealed; a call not yet written stays unwritten. The groups' states after."""

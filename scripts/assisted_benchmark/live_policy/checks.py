@@ -19,6 +19,7 @@ from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.errors import HarnessError
 from assisted_benchmark.kernel.names import name_fault
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.redact import told_path
 from assisted_benchmark.live_policy.grant import Session
 from assisted_benchmark.live_policy.matching import differences, nearest, only_target_differs
 from assisted_benchmark.live_policy.opened import OpenGrant, Standing
@@ -244,13 +245,15 @@ def _effect_mismatch(q: Question) -> str:
 def _non_canonical_number(q: Question) -> str:
     tool = q.step.server.tool(q.proposal.tool)
     places = () if tool is None else checker(tool).integer_spelling(q.proposal.arguments)
-    return f"{', '.join(places)}: write an integer without point and exponent" if places else ""
+    told = () if tool is None else tuple(dict.fromkeys(told_path(each, tool.sensitive) for each in places))
+    return f"{', '.join(told)}: write an integer without point and exponent" if places else ""
 
 
 def _arguments_invalid(q: Question) -> str:
     tool = q.step.server.tool(q.proposal.tool)
     faults = () if tool is None else checker(tool).faults(q.proposal.arguments)
-    return "; ".join(f"{fault.path or '/'}: {fault.message}" for fault in faults)
+    marks = () if tool is None else tool.sensitive
+    return "; ".join(f"{told_path(fault.path, marks) or '/'}: {fault.message}" for fault in faults)
 
 
 def _wrong_target(q: Question) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes
-from assisted_benchmark.kernel.redact import REDACTED, is_sensitive, pointer
+from assisted_benchmark.kernel.redact import REDACTED, holds_sensitive, is_sensitive, pointer
 from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.live_policy.policy import Candidate, PlannedStep
 from assisted_benchmark.live_policy.proposal import Proposal
@@ -28,7 +28,8 @@ def only_target_differs(step: PlannedStep, proposal: Proposal) -> bool:
 def differences(candidate: Candidate, proposal: Proposal, sensitive: tuple[str, ...]) -> tuple[str, ...]:
     """One line for each place where the proposed arguments are not the candidate's.
 
-    Says what was proposed, as far as it is not sensitive, and never what was sealed.
+    Says what was proposed, as far as it is not sensitive, and never what was sealed. Of a marked value not even
+    the keys are told, nor is an extra key beside one; and nothing of a value in another shape that has a mark within.
     """
     return tuple(_compare(Canonical(candidate.arguments).value, proposal.arguments, "", sensitive))
 
@@ -38,18 +39,21 @@ def _without(arguments: dict[str, Json], target: str) -> bytes:
 
 
 def _compare(sealed: Json, proposed: Json, path: str, sensitive: tuple[str, ...]) -> Iterator[str]:
-    if type(sealed) is dict and type(proposed) is dict:
+    marked = is_sensitive(path, sensitive)
+    if not marked and type(sealed) is dict and type(proposed) is dict:
         for key in sorted(sealed.keys() | proposed.keys()):
             below = pointer(path, key)
             if key not in proposed:
                 yield f"{shown(below)} is missing"
             elif key not in sealed:
-                yield f"{shown(below)} is extra"
+                beside = holds_sensitive(path, sensitive)
+                yield f"{shown(path) or '/'} has a key too many" if beside else f"{shown(below)} is extra"
             else:
                 yield from _compare(sealed[key], proposed[key], below, sensitive)
-    elif type(sealed) is list and type(proposed) is list and len(sealed) == len(proposed):
+    elif not marked and type(sealed) is list and type(proposed) is list and len(sealed) == len(proposed):
         for index, (one, other) in enumerate(zip(sealed, proposed, strict=True)):
             yield from _compare(one, other, pointer(path, index), sensitive)
     elif canonical_bytes(sealed) != canonical_bytes(proposed):
-        value = REDACTED if is_sensitive(path, sensitive) else shown(canonical_bytes(proposed).decode(), 80)
+        hidden = holds_sensitive(path, sensitive)
+        value = REDACTED if hidden else shown(canonical_bytes(proposed).decode(), 80)
         yield f"{shown(path) or '/'} differs: {value} was proposed"

@@ -368,7 +368,8 @@ def _calls(
             yield Fault(Reason.WRONG_VALUE, (*where, *at), detail, "write {from: run.task}")
         for fault in checker(tool).faults(arguments) if tool else ():
             if task is not None or fault.path not in unsure[number] or (fault.keyword in _OF_NAMES and not branches):
-                yield Fault(Reason.ARGUMENTS_INVALID, where, f"{fault.path or '/'}: {fault.message}")
+                named = f" ({', '.join(f'`{shown(key, 60)}`' for key in fault.unexpected)})" if fault.unexpected else ""
+                yield Fault(Reason.ARGUMENTS_INVALID, where, f"{fault.path or '/'}: {fault.message}{named}")
         if held.data in seen:
             yield Fault(Reason.GROUP_REPEATED, where, f"`{name}` is the same call as `{seen[held.data]}`")
         seen[held.data] = name

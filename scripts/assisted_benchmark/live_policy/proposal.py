@@ -42,7 +42,10 @@ def read_proposal(raw: bytes) -> Proposal:
     Raises:
         InputError: the reasons of `kernel.canonical.parse`, malformed_call or arguments_not_object.
     """
-    value = parse(raw)
+    try:
+        value = parse(raw)
+    except InputError as error:
+        raise InputError(error.reason, told_of_malformed(error.reason, error.detail)) from error
     if type(value) is not dict:
         raise InputError(Reason.MALFORMED_CALL, "a proposal is an object")
     for key in value:
@@ -56,6 +59,11 @@ def read_proposal(raw: bytes) -> Proposal:
     if type(arguments) is not dict:
         raise InputError(Reason.ARGUMENTS_NOT_OBJECT, "the arguments are not an object")
     return Proposal(arguments=arguments, data=canonical_bytes(arguments), **texts)
+
+
+def told_of_malformed(reason: Reason, detail: str) -> str:
+    """What may be said of an agent's bytes that are no proposal: a key that stands twice may itself be secret."""
+    return "an object has the same key twice" if reason is Reason.DUPLICATE_KEY else detail
 
 
 def _text(key: str, value: Json) -> str:

@@ -47,6 +47,32 @@ def test_a_sensitive_value_is_not_told():
     assert told({"at": "x"}, {"at": "secret"}, ("/at",)) == ("/at differs: [redacted] was proposed",)
 
 
+def test_of_a_value_in_another_shape_nothing_is_told_if_something_sensitive_would_be_within():
+    marks = ("/list/0/token", "/inner/token")
+    sealed = {"list": [{"token": "x"}], "inner": {"token": "x"}}
+    assert told(sealed, {"list": [{"token": "s"}, {"token": "s"}], "inner": "s"}, marks) == (
+        "/inner differs: [redacted] was proposed",
+        "/list differs: [redacted] was proposed",
+    )
+    assert told(sealed, {"list": [{"token": "s"}], "inner": {"token": "x"}}, marks) == (
+        "/list/0/token differs: [redacted] was proposed",
+    )
+
+
+def test_of_a_sensitive_value_not_even_the_keys_are_told():
+    assert told({"inner": {"a": 1}}, {"inner": {"secret": 1}}, ("/inner",)) == (
+        "/inner differs: [redacted] was proposed",
+    )
+    assert told({"list": [[1]]}, {"list": [[2]]}, ("/list",)) == ("/list differs: [redacted] was proposed",)
+
+
+def test_an_extra_key_beside_a_sensitive_value_may_be_the_secret_itself_and_is_not_named():
+    assert told({"inner": {"token": "x"}}, {"inner": {"token": "x", "secret": 1}}, ("/inner/token",)) == (
+        "/inner has a key too many",
+    )
+    assert told({"at": 1}, {"at": 1, "list": 1}, ("/at",)) == ("/ has a key too many",)
+
+
 def test_equal_numbers_do_not_differ_however_they_are_spelled():
     assert told({"at": 1}, {"at": 1.0}) == ()
 
