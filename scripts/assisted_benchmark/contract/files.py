@@ -24,12 +24,23 @@ def name_below(path: Path, root: Path) -> str:
     return whole[len(base) + 1 :] if whole.startswith(base + os.sep) else str(path)
 
 
+def is_utf8(name: str) -> bool:
+    """Whether a file's name can be written down: stores and all JSON are UTF-8, while names may be any bytes."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def read(path: Path, root: Path, max_bytes: int = MIB) -> bytes:
     """All bytes of a regular file that lies below `root`, links resolved, and is no link itself.
 
     Raises:
         DocumentError: unreadable, path_escape or too_large.
     """
+    if not is_utf8(name_below(path, root)):
+        raise _refused(Reason.UNREADABLE, "the file's name is not UTF-8", path, root, "give it another name")
     try:
         folder = _real(os.path.dirname(path) or ".")
         if not _below(folder, _real(root)):

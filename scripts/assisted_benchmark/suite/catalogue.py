@@ -12,11 +12,11 @@ from typing import Final, TypeVar
 from attrs import evolve
 
 from assisted_benchmark.contract.document import load_contract
-from assisted_benchmark.contract.files import name_below, read
+from assisted_benchmark.contract.files import is_utf8, name_below, read
 from assisted_benchmark.contract.model import Contract
 from assisted_benchmark.contract.pins import Pins, load_pins
 from assisted_benchmark.contract.shape import Fault as Flaw
-from assisted_benchmark.contract.strict_yaml import load
+from assisted_benchmark.contract.strict_yaml import Document, load
 from assisted_benchmark.kernel.digest import Digest, digest_of
 from assisted_benchmark.kernel.errors import DocumentError, Problem
 from assisted_benchmark.kernel.reasons import Reason
@@ -44,6 +44,10 @@ class Catalogue:
     """The contracts, policies and pins of a root, and the problems of their files."""
 
     def __init__(self, root: Path) -> None:
+        if not is_utf8(str(root.absolute())):
+            hint = "move contracts/ and fixtures/ to one whose whole path is"
+            place = shown(str(root.absolute()))
+            raise DocumentError([Problem(Reason.UNREADABLE, "the folder's name is not UTF-8", place, hint=hint)])
         self.root = root
         self.problems: list[Problem] = []
         # Read first: a file that cannot be read is told of before all that follows from it.
@@ -147,6 +151,7 @@ class Gathered:
         self._root = root
         self._origins: dict[str, Origin] = {}
         self._ids: dict[tuple[str, str], str] = {}
+        self._runs: dict[str, Case] = {}
         cases: list[Case] = []
         for path in _scenario_files(root, paths):
             try:
@@ -178,11 +183,24 @@ class Gathered:
         if origin is not None and found is not None:
             cases, more = cases_of(found, evolve(origin, source=digest_of("source@1", data, origin.source.encode())))
             flaws.extend(more)
+            flaws.extend(self._shared_runs(cases, document))
         if flaws:
             raise DocumentError(
                 document.problem(each.reason, each.path, each.detail, each.hint, at_key=each.at_key) for each in flaws
             )
         return cases
+
+    def _shared_runs(self, cases: Sequence[Case], document: Document) -> Iterator[Flaw]:
+        """Cases whose run has another case's name: of a run's groups each is spent once, so the second would fail."""
+        for case in cases:
+            first = self._runs.setdefault(case.run.run or case.id, case)
+            if first.id != case.id:
+                name = case.id.rpartition("/")[2]
+                detail = f"the run `{case.run.run or case.id}` of the case `{name}` is another case's too"
+                hint = f"see `{first.id}` in {first.file}; without `run.run` each case has a run of its own"
+                row = document.value.get("cases", {}).get(name, {}) if case.run.run else {}
+                path = ("cases", name, "run", "run") if "run" in row else ("run", "run") if case.run.run else ("id",)
+                yield Flaw(Reason.DUPLICATE_ID, path, detail, hint)
 
     def _origin(self, policy_id: str, flaws: list[Flaw]) -> Origin | None:
         catalogue = self.catalogue

@@ -59,8 +59,8 @@ def model_of(server: Server, folder: str, seed: int, task: str) -> Model:
     argv = server.launch.argv
     if _SYNTHETIC in argv:
         return SyntheticUi(seed, task)
-    if _RECORDED in argv:
-        return Recorded(_cassette(argv[-1].replace("{contract}", folder)))
+    if (cassette := cassette_of(server, folder)) is not None:
+        return Recorded(_cassette(str(cassette)))
     detail = f"the server `{server.id}` has no model and runs only as a process; write `servers: process`, or nothing"
     raise ServerError(Reason.LAUNCH_FAILED, detail)
 
@@ -68,6 +68,12 @@ def model_of(server: Server, folder: str, seed: int, task: str) -> Model:
 def has_model(server: Server) -> bool:
     """Whether the server's launch template starts a workload that can run in this process."""
     return _SYNTHETIC in server.launch.argv or _RECORDED in server.launch.argv
+
+
+def cassette_of(server: Server, folder: str) -> Path | None:
+    """The cassette that the server is played back from, if it is."""
+    argv = server.launch.argv
+    return Path(argv[-1].replace("{contract}", folder)) if _RECORDED in argv else None
 
 
 def is_synthetic(server: Server) -> bool:

@@ -6,12 +6,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from assisted_benchmark.contract.files import name_below, read
+from assisted_benchmark.contract.model import Server
 from assisted_benchmark.contract.pins import Pins, pins_text
 from assisted_benchmark.contract.strict_yaml import load
 from assisted_benchmark.kernel.errors import DocumentError, Problem
+from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.mcp_router.identity import Artifacts
 from assisted_benchmark.mcp_router.launch import faults
 from assisted_benchmark.suite.catalogue import PINS_FILE, Catalogue, Gathered
+from assisted_benchmark.suite.in_process import cassette_of
+from assisted_benchmark.workloads.recorded import load as load_cassette
 
 
 def lint(root: Path, paths: Sequence[Path] = ()) -> list[Problem]:
@@ -21,12 +25,14 @@ def lint(root: Path, paths: Sequence[Path] = ()) -> list[Problem]:
     """
     gathered = Gathered(root, paths or [root / "fixtures"])
     catalogue = gathered.catalogue
-    problems = [
-        *gathered.problems,
-        *catalogue.pin_problems(sorted(catalogue.policies)),
-        *catalogue.stray_pins(),
-        *_launch_problems(catalogue),
-    ]
+    problems = dict.fromkeys(
+        [  # contracts may share a cassette
+            *gathered.problems,
+            *catalogue.pin_problems(sorted(catalogue.policies)),
+            *catalogue.stray_pins(),
+            *_launch_problems(catalogue),
+        ]
+    )
     first = PINS_FILE if catalogue.pins is None else ""
     return sorted(problems, key=lambda each: (each.file != first, each.file, each.line, each.column))
 
@@ -45,7 +51,10 @@ def write_pins(root: Path) -> Path:
         {name: each.digest for name, each in catalogue.policies.items()},
     )
     path = root / PINS_FILE
-    path.write_text(pins_text(pins), encoding="utf-8")
+    # Whole or not at all, and never through a link to somewhere else.
+    part = path.with_name(f"{path.name}.part")
+    part.write_text(pins_text(pins), encoding="utf-8")
+    part.replace(path)
     return path
 
 
@@ -59,3 +68,13 @@ def _launch_problems(catalogue: Catalogue) -> Iterator[Problem]:
             place = ("server",) if contract.legacy else ("servers", server.id)
             for where, error in faults(server.launch, path.parent, artifacts):
                 yield document.problem(error.reason, (*place, "launch", *where), error.detail, at_key=True)
+            yield from _cassette_problems(server, path.parent, catalogue.root)
+
+
+def _cassette_problems(server: Server, folder: Path, root: Path) -> Iterator[Problem]:
+    cassette = cassette_of(server, str(folder.absolute()))
+    if cassette is not None:
+        try:
+            load_cassette(cassette)
+        except DocumentError as error:
+            yield from (each._replace(file=shown(name_below(cassette, root))) for each in error.problems)

@@ -19,7 +19,7 @@ from typing import Final
 import orjson
 from attrs import frozen
 
-from assisted_benchmark.contract.files import read
+from assisted_benchmark.contract.files import is_utf8, read
 from assisted_benchmark.kernel.chance import Chance
 from assisted_benchmark.kernel.errors import HarnessError, InputError, MisuseError
 from assisted_benchmark.kernel.keys import KeyRing
@@ -141,7 +141,7 @@ class RunDirectory:
         Raises:
             MisuseError: another process runs in it, or it cannot be made.
         """
-        if not is_utf8(self.path.absolute()):
+        if not is_utf8(str(self.path.absolute())):
             detail = f"the directory's name `{shown(str(self.path.absolute()))}` is not UTF-8"
             raise MisuseError(Reason.UNREADABLE, f"{detail}; take one whose whole path is")
         with contextlib.ExitStack() as open_files:
@@ -185,15 +185,6 @@ def unwritten(path: Path, error: OSError) -> HarnessError:
     """What a run that cannot write its own records ends with."""
     detail = f"`{shown(str(path))}` cannot be written: {error.strerror}"
     return HarnessError(Reason.STORE_UNAVAILABLE, f"{detail}; make room, then go on with `run --resume`")
-
-
-def is_utf8(path: Path) -> bool:
-    """Whether a path can be written down: the stores and all JSON are UTF-8."""
-    try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _try(journal: Path) -> None:

@@ -1,5 +1,6 @@
 """Lint shows everything at once; pins change only when somebody says so."""
 
+import os
 import re
 
 import pytest
@@ -235,3 +236,53 @@ def test_the_only_policy_need_not_be_named(tmp_path):
         if path.name != "lba-witness.policy.yaml":
             path.unlink()
     assert "policy: lba-witness" in scaffold(root, "mine")
+
+
+SAME = "agent: {plan: approve}\nrun: {run: same}\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({"one": SAME, "two": SAME}, [("two", 5, "live/one/plain")]),
+        (
+            {"one": SAME + "proposals: {x: {tool: none-such, refused: unknown_tool}}\n"},
+            [("one", 5, "live/one/plain")],
+        ),
+        (
+            {"one": "agent: {plan: approve}\ncases: {a: {run: {run: b}}, b: {run: {run: b}}}\n"},
+            [("one", 5, "live/one/a")],
+        ),
+        (
+            {"one": "agent: {plan: approve}\nrun: {run: live/two/plain}\n", "two": "agent: oracle\n"},
+            [("two", 2, "live/one/plain")],
+        ),
+    ],
+)
+def test_cases_that_share_a_run_are_shown_with_both_places(tmp_path, files, told):
+    found = lint(a_root(tmp_path, **{name: scenario(name, body) for name, body in files.items()}))
+    assert [(each.reason, each.file, each.line) for each in found] == [
+        (Reason.DUPLICATE_ID, f"fixtures/live/{name}.scenario.yaml", line) for name, line, _ in told
+    ]
+    for each, (_, _, first) in zip(found, told, strict=True):
+        file = first.split("/")[1]
+        assert each.hint.startswith(f"see `{first}` in fixtures/live/{file}.scenario.yaml")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda path: path.write_text("{}"), Reason.MISSING_KEY),
+        (lambda path: None, Reason.UNREADABLE),
+        (os.mkfifo, Reason.UNREADABLE),
+        (lambda path: path.mkdir(), Reason.UNREADABLE),
+        (lambda path: path.symlink_to("/dev/zero"), Reason.UNREADABLE),
+    ],
+)
+def test_a_cassette_that_is_none_is_shown_once_and_never_waited_for(tmp_path, change, reason):
+    root = a_root(tmp_path, least=LEAST)
+    cassette = root / "fixtures/lba/cassette.json"
+    cassette.unlink()
+    change(cassette)
+    found = {(each.reason, each.file) for each in lint(root) if "cassette" in each.file}
+    assert found == {(reason, "fixtures/lba/cassette.json")}
