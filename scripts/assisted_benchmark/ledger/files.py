@@ -1,9 +1,9 @@
 """The ledger's files beside the database: private ones, the writers' queue, and the anchor.
 
-The anchor is kept where the keys are. It names the ledger and the last thing that was committed:
-how many runs there are, and the last written run's number, length and head. It is written after
-each commit, so a crash leaves a database that is ahead of its anchor, never behind; a database
-that lacks what the anchor names was rolled back.
+The anchor is kept where the keys are. It names the ledger and, of every run, how far it had come: its
+length and its row's MAC. What a turn wrote is anchored after its commit and before the caller hears of it.
+So a crash leaves a run that is ahead of its anchor, never behind, and no other run's mark is touched by it:
+other processes just go on. A run that is shorter than its mark, or as long with another MAC, was rolled back.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from typing import Final, NamedTuple
 from assisted_benchmark.kernel.errors import IntegrityError, LedgerError, MisuseError
 from assisted_benchmark.kernel.reasons import Reason
 
-_ANCHOR: Final = b"assisted-benchmark/ledger-anchor@1 "
-_MARK: Final = Struct(">QQQ71s")
+_ANCHOR: Final = b"assisted-benchmark/ledger-anchor@2 "
+# One mark: a run's length + 1 (so that what was never written is no mark) and its MAC. 64 bytes: none spans two pages.
+_MARK: Final = Struct(">Q32s24x")
 
 
 def require_absent(path: Path) -> None:
@@ -104,43 +105,65 @@ class Queue:
 
 
 class Mark(NamedTuple):
-    """The last thing committed: how many runs there are, and the last written run's number and head (ASCII)."""
+    """How far a run, by its number, has come; a length of -1 if nothing is known of it."""
 
-    runs: int
-    run: int
+    num: int
     length: int
-    digest: bytes
+    mac: bytes
+
+    def outdates(self, length: int, mac: bytes) -> bool:
+        """Whether a row of this length and MAC is not the newest: older than this mark, or of another history."""
+        return length < self.length or (length == self.length and mac != self.mac)
 
 
 class Anchor:
-    """The anchor file, kept open to be written after each commit."""
+    """The anchor file, kept open to be written after each commit: a line, then a place for each run's mark."""
 
     def __init__(self, path: Path) -> None:
         require_private(path)
         self._file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-        name, _, mark = os.pread(self._file, 4096, 0).partition(b"\n")
-        if not name.startswith(_ANCHOR) or len(mark) != _MARK.size:
+        name, _, _ = os.pread(self._file, 4096, 0).partition(b"\n")
+        self.ledger = name[len(_ANCHOR) :]
+        self._offset = len(_head(self.ledger))
+        marks = os.fstat(self._file).st_size - self._offset
+        if not name.startswith(_ANCHOR) or marks < 0 or marks % _MARK.size:
             os.close(self._file)
             raise IntegrityError(Reason.LEDGER_MALFORMED, f"{path} is not a ledger's anchor")
-        runs, run, length, digest = _MARK.unpack(mark)
-        self.ledger = name[len(_ANCHOR) :]
-        self.mark = Mark(runs, run, length, digest)
-        self._offset = len(name) + 1
 
     @classmethod
-    def create(cls, path: Path, ledger_id: str, mark: Mark) -> None:
-        """Write a new anchor, on disk when this returns."""
+    def create(cls, path: Path, ledger_id: str) -> None:
+        """Write a new anchor, without a run, on disk when this returns."""
         file = create_private(path)
         try:
-            os.write(file, _ANCHOR + ledger_id.encode() + b"\n" + _MARK.pack(*mark))
+            os.write(file, _head(ledger_id.encode()))
             os.fsync(file)
         finally:
             os.close(file)
 
+    @property
+    def runs(self) -> int:
+        """How many runs there are at the least."""
+        return (os.fstat(self._file).st_size - self._offset) // _MARK.size
+
+    def read(self, num: int) -> Mark:
+        """The mark of a run."""
+        found = os.pread(self._file, _MARK.size, self._place(num))
+        written, mac = _MARK.unpack(found) if found else (0, b"")
+        return Mark(num, written - 1, mac)
+
     def write(self, mark: Mark) -> None:
-        """Advance to `mark`, in one write within one page: a killed process leaves the old one or the new."""
-        os.pwrite(self._file, _MARK.pack(*mark), self._offset)
+        """Advance a run to `mark`, in one write within one page: a killed process leaves the old one or the new."""
+        os.pwrite(self._file, _MARK.pack(mark.length + 1, mark.mac), self._place(mark.num))
 
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._file)
+
+    def _place(self, num: int) -> int:
+        return self._offset + (num - 1) * _MARK.size
+
+
+def _head(ledger: bytes) -> bytes:
+    """The anchor's line, filled up so that the marks after it are aligned."""
+    line = _ANCHOR + ledger + b"\n"
+    return line + bytes(-len(line) % _MARK.size)

@@ -196,6 +196,11 @@ def verify_file(path: Path, *, run: str, ledger_id: str, head: Head, table: Tran
     return verify(lines, run=run, ledger_id=ledger_id, head=head, table=table)
 
 
+def is_receipt(line: bytes) -> bool:
+    """Whether a line by itself is a receipt in its one canonical spelling."""
+    return _read(line) is not None
+
+
 def _is_torn(line: bytes) -> bool:
     """Whether a line is the beginning of a receipt and no more: garbage is not torn, it is broken."""
     if line.endswith(b'"}') or not (line.startswith(_FIRST_BYTES) or _FIRST_BYTES.startswith(line)):
@@ -215,9 +220,10 @@ def _read(line: bytes) -> dict[str, Any] | None:
     """
     try:
         value = orjson.loads(line)
-    except ValueError:
+        written = orjson.dumps(value)
+    except (ValueError, TypeError):  # no JSON, or nested too deeply to be written
         return None
-    if type(value) is not dict or tuple(value) != _KEYS or type(value["seq"]) is not int or orjson.dumps(value) != line:
+    if type(value) is not dict or tuple(value) != _KEYS or type(value["seq"]) is not int or written != line:
         return None
     if b"\\" in line or line.count(b'"') != _QUOTES:
         texts = all(type(text) is str and "\x00" not in text for key, text in value.items() if key != "seq")

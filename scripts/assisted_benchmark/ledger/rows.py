@@ -18,19 +18,15 @@ from assisted_benchmark.kernel.errors import IntegrityError
 from assisted_benchmark.kernel.keys import KeyRing, Purpose
 from assisted_benchmark.kernel.reasons import Reason
 
-_RUN: Final = (
-    "run, runs.num, record, names, states, length, digest, mac,"
-    " (SELECT count(*) FROM receipts WHERE receipts.num = runs.num AND seq > length)"
-)
+_RUN: Final = "run, runs.num, record, names, states, length, digest, mac"
 ADD_RUN: Final = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 ADD_GROUP: Final = "INSERT INTO groups VALUES (?, ?)"
 ADD_RECEIPT: Final = "INSERT INTO receipts VALUES (?, ?, ?)"
 MOVE_RUN: Final = "UPDATE runs SET states = ?, length = ?, digest = ?, mac = ? WHERE num = ? AND mac = ?"
 READ_RUN: Final = f"SELECT {_RUN} FROM runs WHERE run = ?"  # noqa: S608 - made of constants
 READ_RUN_OF_GROUP: Final = f"SELECT {_RUN} FROM groups LEFT JOIN runs USING (num) WHERE name = ?"  # noqa: S608 - as above
-READ_REACH: Final = (
-    "SELECT length, line FROM runs LEFT JOIN receipts ON receipts.num = runs.num AND seq = ? WHERE runs.num = ?"
-)
+READ_RUNS: Final = f"SELECT {_RUN}, line FROM runs LEFT JOIN receipts ON receipts.num = runs.num AND seq = length"  # noqa: S608 - as above
+COUNT_RUNS: Final = "SELECT count(*), coalesce(max(num), 0) FROM runs"
 READ_NAMES: Final = "SELECT name FROM groups WHERE num = ? ORDER BY name"
 
 # A group's state, the candidate that was claimed (or empty), and how many refusals were counted.
@@ -77,15 +73,13 @@ class Macs:
         return mac.digest()
 
     def run_row(self, columns: tuple[Any, ...]) -> RunRow:
-        """A run's row from its columns, if it is there, verifies, and is not older than the run's receipts."""
-        run, num, record, names, states, length, digest, mac, beyond = columns
+        """A run's row from its columns, if it is there and verifies."""
+        run, num, record, names, states, length, digest, mac = columns
         if mac is None:
             raise IntegrityError(Reason.LEDGER_TAMPERED, "the run of a group was removed")
         sealed = self.sealed(num, run, record, names)
         if not compare_digest(mac, self.run(sealed, states, length, digest)):
             raise IntegrityError(Reason.LEDGER_TAMPERED, f"the run `{run}` was edited")
-        if beyond:
-            raise IntegrityError(Reason.LEDGER_TAMPERED, f"the run `{run}` was put back to before its last receipts")
         return RunRow(num, record, places_of(names), unpacked(states), length, digest, mac, sealed)
 
 

@@ -3,8 +3,15 @@
 A run is one row, with the states of its groups and the end of its receipts under one MAC, which is checked
 whenever the row is read. A change writes two rows: the run's, on the condition that its MAC is still that of
 what was read, and the receipt. So the claim is decided by the one conditional UPDATE, never by what was
-remembered, and a row that was put back to an older state with its older MAC shows by the receipts beyond it.
-Rows that this process wrote itself are remembered until another connection writes: the usual turn reads none.
+remembered. A MAC says that a row was written here, not that it is the newest: that says the anchor, which
+has the length and the MAC of every run. A row that is read is held against it, at `open` all of them are,
+so a run that was put back to what it was, with its receipts or without, is refused while the ledger is open
+as well as later, whoever wrote it last. Rows that this process wrote itself are remembered until another
+connection writes: the usual turn reads none.
+
+What remains: a change whose process died between its commit and its anchor (nobody heard of it, so nothing
+was sent for it) can be taken back until the ledger is opened or the run is read in a turn; a power loss may
+do the same to the changes that the system had not yet written to the anchor's file.
 """
 
 from __future__ import annotations
@@ -26,7 +33,7 @@ from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger import rows
 from assisted_benchmark.ledger.files import Anchor, Mark, require_absent
 from assisted_benchmark.ledger.protocol import Claimed, Draft, Head, Lost, Row
-from assisted_benchmark.ledger.receipts import crash_draft, first_prev, line_digest, write_line
+from assisted_benchmark.ledger.receipts import crash_draft, first_prev, is_receipt, line_digest, write_line
 from assisted_benchmark.ledger.rows import GroupState, Macs, RunRow, pack_names, pack_states
 from assisted_benchmark.ledger.states import TransitionTable
 from assisted_benchmark.ledger.store import Durability, Store, create_database
@@ -47,7 +54,7 @@ class SqliteLedger:
         self._macs = Macs(keys)
         self._store = Store(path, anchor, durability)
         self._remembered: dict[str, RunRow] = {}
-        self._runs = 0
+        self._runs = -1  # not counted yet
         try:
             self._id = self._open()
         except BaseException:
@@ -75,7 +82,7 @@ class SqliteLedger:
         for each in (path, anchor):
             require_absent(each)
         create_database(path, (ledger_id, states, Macs(keys).meta(ledger_id, states)))
-        Anchor.create(anchor, ledger_id, Mark(0, 0, 0, b""))
+        Anchor.create(anchor, ledger_id)
         return cls(path, table=table, keys=keys, anchor=anchor, durability=durability)
 
     @classmethod
@@ -109,7 +116,7 @@ class SqliteLedger:
             self._forget_if_stale()
             if store.read("SELECT 1 FROM runs WHERE run = ?", (run,)):
                 return False
-            num = self._runs + 1
+            num = self._count() + 1
             try:
                 for name in groups:
                     store.write(rows.ADD_GROUP, (name, num))
@@ -127,18 +134,17 @@ class SqliteLedger:
             self._runs = num
             places = {name: place for place, name in enumerate(groups)}
             self._remember(run, RunRow(num, record, places, states, 0, first, mac, sealed))
-            store.commit(Mark(num, num, 0, first.encode()))
+            store.commit(Mark(num, 0, mac))
             return True
 
     def run_record(self, run: str) -> bytes | None:
-        found = self._store.select(rows.READ_RUN, (run,))
-        return self._macs.run_row(found[0]).record if found else None
+        row = self._look(rows.READ_RUN, run)
+        return None if row is None else row.record
 
     def row(self, group: bytes) -> Row | None:
-        found = self._store.select(rows.READ_RUN_OF_GROUP, (group,))
-        if not found:
+        row = self._look(rows.READ_RUN_OF_GROUP, group)
+        if row is None:
             return None
-        row = self._macs.run_row(found[0])
         if group not in row.places:
             raise IntegrityError(Reason.LEDGER_TAMPERED, "a group was given to another run")
         return Row(*row.states[row.places[group]])
@@ -195,20 +201,28 @@ class SqliteLedger:
 
     def receipts(self, run: str) -> Iterator[bytes]:
         sql = "SELECT line FROM receipts JOIN runs USING (num) WHERE run = ? ORDER BY seq"
-        return iter([line for (line,) in self._store.select(sql, (run,))])
+        lines = [line for (line,) in self._store.select(sql, (run,))]
+        if not all(map(is_receipt, lines)):
+            raise IntegrityError(Reason.LEDGER_TAMPERED, f"a receipt of the run `{run}` is none")
+        return iter(lines)
 
     def head(self, run: str) -> Head:
-        row = self._known(run, self._store.select(rows.READ_RUN, (run,)))
+        row = self._look(rows.READ_RUN, run)
+        if row is None:
+            raise _unknown(run)
         return Head(row.length, Digest(row.digest))
 
     def runs(self) -> tuple[str, ...]:
-        return tuple(run for (run,) in self._store.select("SELECT run FROM runs ORDER BY run"))
+        with self._store as store:
+            self._forget_if_stale()
+            self._count()
+            return tuple(run for (run,) in store.read("SELECT run FROM runs ORDER BY run"))
 
     def close(self) -> None:
         self._store.close()
 
     def _open(self) -> str:
-        """Check `meta`, then that nothing the anchor names is missing; the ledger's id."""
+        """Check `meta`, then every run against itself and the anchor; the ledger's id."""
         store = self._store
         with store:
             found = store.read("SELECT ledger, states, mac FROM meta")
@@ -219,40 +233,64 @@ class SqliteLedger:
                 raise IntegrityError(Reason.LEDGER_MALFORMED, f"the ledger does not keep `{self._table.name}` groups")
             if store.anchor.ledger != ledger_id.encode():
                 raise IntegrityError(Reason.LEDGER_MALFORMED, "the anchor is another ledger's")
-            self._require_reaches(store.anchor.mark)
+            self._count()
+            for *columns, line in store.read(rows.READ_RUNS):
+                row = self._newest(tuple(columns))
+                if row.length and (line is None or line_digest(line) != row.digest):
+                    raise IntegrityError(Reason.LEDGER_ROLLED_BACK, f"the last receipt of `{columns[0]}` is missing")
         return str(ledger_id)
-
-    def _require_reaches(self, mark: Mark) -> None:
-        """Refuse a file without what was committed before: its runs, and the last written run's receipts."""
-        self._forget_if_stale()
-        counted = self._store.read("SELECT count(*) FROM runs")[0][0]
-        if counted != self._runs:
-            raise IntegrityError(Reason.LEDGER_TAMPERED, "a run was removed from the ledger")
-        found = self._store.read(rows.READ_REACH, (mark.length, mark.run))
-        length, line = found[0] if found else (0, None)
-        known = mark.length == 0 or (line is not None and line_digest(line).encode() == mark.digest)
-        if self._runs < mark.runs or length < mark.length or not known:
-            raise IntegrityError(
-                Reason.LEDGER_ROLLED_BACK, "the ledger is older than its anchor; put the newest file back"
-            )
 
     def _forget_if_stale(self) -> None:
         if self._store.others_wrote:
             self._store.others_wrote = False
             self._remembered.clear()
-            self._runs = self._store.read("SELECT coalesce(max(num), 0) FROM runs")[0][0]
+            self._runs = -1
 
-    def _known(self, run: str, found: list[Any]) -> RunRow:
-        """The run's row among what READ_RUN found."""
+    def _count(self) -> int:
+        """How many runs there are, within a turn; none of them was ever removed."""
+        if self._runs < 0:
+            counted, last = self._store.read(rows.COUNT_RUNS)[0]
+            if counted != last:
+                raise IntegrityError(Reason.LEDGER_TAMPERED, "a run was removed from the ledger")
+            if counted < self._store.anchor.runs:
+                raise _rolled_back("the ledger")
+            self._runs = counted
+        return self._runs
+
+    def _newest(self, columns: tuple[Any, ...]) -> RunRow:
+        """The run's row from its columns, within a turn, if it is the newest."""
+        row = self._macs.run_row(columns)
+        anchor = self._store.anchor
+        mark = anchor.read(row.num)
+        if mark.outdates(row.length, row.mac):
+            raise _rolled_back(f"the run `{columns[0]}`")
+        if row.length > mark.length:
+            # Its writer died between its COMMIT and its anchor.
+            anchor.write(Mark(row.num, row.length, row.mac))
+        return row
+
+    def _look(self, sql: str, key: str | bytes) -> RunRow | None:
+        """A run's row outside of a turn, if it is the newest; None if there is none."""
+        found = self._store.select(sql, (key,))
         if not found:
-            raise LedgerError(Reason.UNKNOWN_GRANT, f"the ledger has no run `{run}`")
-        return self._macs.run_row(found[0])
+            return None
+        row = self._macs.run_row(found[0])
+        if self._store.anchored(row.num).outdates(row.length, row.mac):
+            # Another process may have written between the two reads. None can within a turn.
+            with self._store:
+                return self._run(found[0][0])
+        return row
 
     def _run(self, run: str) -> RunRow:
         """A run's row, within a turn."""
         self._forget_if_stale()
         row = self._remembered.get(run)
-        return self._known(run, self._store.read(rows.READ_RUN, (run,))) if row is None else row
+        if row is not None:
+            return row
+        found = self._store.read(rows.READ_RUN, (run,))
+        if not found:
+            raise _unknown(run)
+        return self._newest(found[0])
 
     def _run_and_group(self, run: str, name: bytes) -> tuple[RunRow, GroupState]:
         """A run's row and how one of its groups stands, within a turn."""
@@ -294,7 +332,7 @@ class SqliteLedger:
         if store.changes() != 1:
             raise IntegrityError(Reason.LEDGER_TAMPERED, f"the run `{run}` changed while it was written")
         store.write(rows.ADD_RECEIPT, (num, length, line))
-        store.commit(Mark(self._runs, num, length, digest.encode()))
+        store.commit(Mark(num, length, mac))
         new = RunRow(num, record, places, states, length, digest, mac, sealed)
         self._remember(run, new)
         return new
@@ -303,6 +341,14 @@ class SqliteLedger:
         if len(self._remembered) >= _REMEMBERED:
             self._remembered.clear()
         self._remembered[run] = row
+
+
+def _unknown(run: str) -> LedgerError:
+    return LedgerError(Reason.UNKNOWN_GRANT, f"the ledger has no run `{run}`")
+
+
+def _rolled_back(what: str) -> IntegrityError:
+    return IntegrityError(Reason.LEDGER_ROLLED_BACK, f"{what} is older than its anchor; put the newest file back")
 
 
 def _states_digest(table: TransitionTable) -> str:

@@ -126,8 +126,14 @@ class Store:
             self._require_own_process()
             return self._cursor.execute(sql, values).fetchall()
 
+    def anchored(self, num: int) -> Mark:
+        """A run's mark outside of a turn; raises as `select` does."""
+        with self._lock, _our_errors():
+            self._require_own_process()
+            return self.anchor.read(num)
+
     def commit(self, mark: Mark) -> None:
-        """Let this turn end in a COMMIT, and the anchor in `mark`; without it a turn changes nothing."""
+        """Let this turn end in a COMMIT, and the one run that it wrote at `mark`; without it a turn changes nothing."""
         self._mark = mark
 
     def __enter__(self) -> Store:

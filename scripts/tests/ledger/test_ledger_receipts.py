@@ -151,6 +151,7 @@ BAD_LINES = {
     "a text for a number": changed(LINES[2], seq="3"),
     "true for a number": changed(LINES[2], seq=True),
     "a number for a text beside quotes": changed(LINES[2], detail=1, reason='""'),
+    "nested too deeply to be written": LINES[2].replace(b'"detail":""', b'"detail":' + b"[" * 300 + b"]" * 300),
     "a NUL": orjson.dumps(json.loads(LINES[2]) | {"detail": "\x00"}),
     "not UTF-8": LINES[2].replace(b'"detail":""', b'"detail":"\xff"'),
 }
