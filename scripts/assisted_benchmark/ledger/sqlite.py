@@ -9,9 +9,10 @@ so a run that was put back to what it was, with its receipts or without, is refu
 as well as later, whoever wrote it last. Rows that this process wrote itself are remembered until another
 connection writes: the usual turn reads none.
 
-What remains: a change whose process died between its commit and its anchor (nobody heard of it, so nothing
-was sent for it) can be taken back until the ledger is opened or the run is read in a turn; a power loss may
-do the same to the changes that the system had not yet written to the anchor's file.
+What remains for someone who can write this file, but not the anchor: to take back what is not anchored yet,
+until the ledger is opened or a turn reads the run. That is a change whose process died between its commit and
+its anchor (its caller never heard of it: a claim so lost was not sent), and, as the anchor is not synced, what
+came in the last seconds before a power loss, sent or not.
 """
 
 from __future__ import annotations
