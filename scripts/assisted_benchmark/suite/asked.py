@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import orjson
 
-from assisted_benchmark.kernel.canonical import canonical_bytes
 from assisted_benchmark.kernel.digest import Digest, digest_of
 from assisted_benchmark.kernel.errors import InputError, MisuseError
 from assisted_benchmark.kernel.reasons import Reason
@@ -225,4 +224,5 @@ def _word(value: object) -> str:
 
 
 def _sources(cases: Sequence[Case]) -> Digest:
-    return digest_of("cases@1", canonical_bytes([[case.id, case.source] for case in cases]))
+    # Part by part: as one JSON value many cases would be more than the canonical form takes.
+    return digest_of("cases@2", *(part.encode() for case in cases for part in (case.id, case.source)))

@@ -24,7 +24,7 @@ from assisted_benchmark.suite.storage import RunDirectory, read_keys, write_whol
 
 _RESUME: Final = "`run --resume DIR` writes the receipts anew, from the run's own journals"
 _ANEW: Final = dict.fromkeys((Reason.TORN_TAIL, Reason.CHAIN_TRUNCATED, Reason.CHAIN_MISSING), _RESUME)
-SCHEMA: Final = "assisted-benchmark/heads@1"
+SCHEMA: Final = "assisted-benchmark/heads@2"
 
 
 def write_export(directory: RunDirectory, ended: Iterable[Ended], ledger_id: str, keys: KeyRing) -> None:
@@ -38,7 +38,7 @@ def write_export(directory: RunDirectory, ended: Iterable[Ended], ledger_id: str
             head = {"case": each.result.id, "length": each.head.length, "digest": each.head.digest}
             chains[each.run] = head
     anchored = {"schema": SCHEMA, "ledger": ledger_id, "chains": chains}
-    mac = keys.key(Purpose.LEDGER).mac(canonical_bytes(anchored)).hex()
+    mac = keys.key(Purpose.LEDGER).mac(*_parts(anchored)).hex()
     write_whole(directory.receipts, b"".join(receipts))
     write_whole(directory.timing, b"".join(timing))
     # The anchor last: it is of the receipts that are there.
@@ -67,8 +67,10 @@ def verify_run(path: Path) -> tuple[Problem, ...]:
         return (Problem(error.reason, detail, _name(directory.keys), hint="put the run's own key file back there"),)
     try:
         heads = orjson.loads(raw)
+        if heads["schema"] != SCHEMA:
+            raise ValueError(heads["schema"])
         mac, chains, ledger_id = heads.pop("mac"), heads["chains"], heads["ledger"]
-        sound = keys.key(Purpose.LEDGER).verify(bytes.fromhex(mac), canonical_bytes(heads))
+        sound = keys.key(Purpose.LEDGER).verify(bytes.fromhex(mac), *_parts(heads))
     except (ValueError, KeyError, TypeError, AttributeError, InputError):
         detail = "this is no anchor of receipts"
         return (Problem(Reason.CHAIN_MISSING, detail, _name(directory.heads), hint=_RESUME),)
@@ -79,6 +81,13 @@ def verify_run(path: Path) -> tuple[Problem, ...]:
     if not lines[-1]:
         lines.pop()
     return tuple(_problems(lines, chains, ledger_id, _name(directory.receipts)))
+
+
+def _parts(anchored: dict[str, Any]) -> Iterator[bytes]:
+    """What the anchor's MAC is over: all of it, in order; as one JSON value many chains would be too large."""
+    yield canonical_bytes({key: value for key, value in anchored.items() if key != "chains"})
+    for run, head in anchored["chains"].items():
+        yield canonical_bytes([run, head])
 
 
 def _name(path: Path) -> str:

@@ -11,12 +11,18 @@ from pathlib import Path
 
 import orjson
 import pytest
+from attrs import evolve
 from marks import promise
 from suite_world import LEAST, ROOT, a_root, scenario
 
+from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.errors import DocumentError, HarnessError, InputError, IntegrityError, MisuseError
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.strict_json import MAX_NODES
+from assisted_benchmark.ledger.protocol import Head
 from assisted_benchmark.suite import bench
+from assisted_benchmark.suite.asked import newly_asked
+from assisted_benchmark.suite.export import write_export
 from assisted_benchmark.suite.journal import Journal, read_journals
 from assisted_benchmark.suite.result import Verdict
 from assisted_benchmark.suite.runner import (
@@ -93,7 +99,7 @@ from assisted_benchmark.suite.runner import RunPlan, discover, run
 if __name__ == "__main__":
     engine._FEW = 0
     (case,) = discover(Path(sys.argv[1]))
-    cases = [evolve(case, id=f"{case.id}-{number}") for number in range(20_000)]
+    cases = [evolve(case, id=f"{case.id}-{number}") for number in range(5_000)]
     run(cases, RunPlan(jobs=2, durability="memory", directory=Path(sys.argv[2])))
 """
 
@@ -262,6 +268,17 @@ def test_what_cannot_be_written_is_told_as_the_harnesss_failure(tmp_path):
 def test_ledgers_that_have_no_place_end_the_run(cases, tmp_path):
     (tmp_path / "ledgers").touch()
     assert reason_of(HarnessError, run, cases, RunPlan(directory=tmp_path)) is Reason.STORE_UNAVAILABLE
+
+
+def test_a_run_may_have_more_cases_than_one_json_value_may_have_parts(cases, plan, left):
+    many = [evolve(cases[0], id=f"{cases[0].id}-{number}") for number in range(MAX_NODES)]
+    assert len(newly_asked(many, many, plan)["cases"]) == MAX_NODES
+    files = RunDirectory(left)
+    (ended, *_) = read_journals(files, bench.run_keys(1))
+    empty = ended._replace(receipts=(), head=Head(0, Digest("")))
+    write_export(files, (empty._replace(run=str(number)) for number in range(MAX_NODES // 4)), "x", bench.run_keys(1))
+    # The anchor holds; each of these chains is then found to be none.
+    assert [problem.file for problem in verify_run(left)] == [str(files.receipts)] * (MAX_NODES // 4)
 
 
 # --- what stands there may be anything
