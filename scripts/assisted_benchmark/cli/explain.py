@@ -19,7 +19,7 @@ from assisted_benchmark.suite.runner import discover, explain, select
 
 def command(arguments: argparse.Namespace) -> int:
     """Play one case once more and lay open every decision of it."""
-    cases = discover(root_of(arguments))
+    cases = discover(root_of(arguments), real=True)
     found = select(cases, ids={arguments.case})
     if not found:
         near = did_you_mean(arguments.case, (case.id for case in cases))
@@ -42,7 +42,7 @@ def _value(explanation: Explanation) -> object:
 
 def _text(explanation: Explanation) -> str:
     result = explanation.result
-    lines = [f"{result.id}: {result.because}", result.verdict.value.replace("_", " ")]
+    lines = [f"{result.id}: {shown(result.because, 500)}", result.verdict.value.replace("_", " ")]
     if result.ends:
         lines[-1] += f"; the last group ended `{result.ends}`"
     lines += [f"  {miss.what}: expected {miss.expected}, came {miss.actual}" for miss in result.misses]

@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Never
+from typing import TYPE_CHECKING, Final, Never, TextIO
 
 from assisted_benchmark.cli import exits
+from assisted_benchmark.cli.interrupts import INTERRUPTS, hold_interrupts
 from assisted_benchmark.cli.parser import PROGRAM, parser
 
 if TYPE_CHECKING:
     from assisted_benchmark.kernel.errors import HarnessError
 
 
+# The machine, not the caller, is in the way: a full or failing disk, for example.
+_MACHINE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE})
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code (`cli.exits`)."""
+    _open_standard_streams()
+    try:
+        code = _run(argv)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): nothing is wrong, and nobody is listening.
+        _mute(sys.stdout)
+        return exits.OK
+    except OSError as error:
+        _mute(sys.stdout)
+        where = f": {error.filename!a}" if error.filename is not None else ""
+        code = exits.COULD_NOT_RUN if error.errno in _MACHINE else exits.MISUSE
+        return _say(f"the system refused{where} ({error.strerror or error})", "mend that, and call it again", code)
+    except UnicodeError as error:
+        return _say(f"a name is not UTF-8 text ({error})", "give the file or folder another name", exits.MISUSE)
+    return code
+
+
+def _run(argv: Sequence[str] | None) -> int:
     arguments = parser().parse_args(argv)
     if arguments.version:
         from importlib.metadata import PackageNotFoundError, version
@@ -36,30 +61,45 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _guarded(verb: str, arguments: object) -> int:
+    # CI cancels with SIGTERM: the same orderly end as Ctrl-C, with the report written. While libraries are
+    # imported a signal is only noted: an exception in the middle of one's start-up ends in its own confusion.
+    early: list[int] = []
+    for each in INTERRUPTS:
+        signal.signal(each, lambda number, _frame: early.append(number))
+    command = importlib.import_module(f"assisted_benchmark.cli.{verb}").command
     from assisted_benchmark.kernel.errors import HarnessError
 
-    # CI cancels with SIGTERM: the same orderly end as Ctrl-C, with the report written.
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, _interrupt)
     try:
-        code: int = importlib.import_module(f"assisted_benchmark.cli.{verb}").command(arguments)
-        sys.stdout.flush()
+        for each in INTERRUPTS:
+            signal.signal(each, _interrupt)
+        if early:
+            raise KeyboardInterrupt
+        code: int = command(arguments)
     except HarnessError as error:
         return _explain(error)
     except KeyboardInterrupt:
         return _say("interrupted", "", exits.INTERRUPTED)
-    except BrokenPipeError:
-        # The reader of our output went away (`| head`): nothing is wrong, and nobody is listening.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return exits.OK
     return code
 
 
 def _interrupt(_signal: int, _frame: object) -> Never:
     # Once is enough: an impatient second one must not cut off the writing of the report.
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, signal.SIG_IGN)
+    hold_interrupts()
     raise KeyboardInterrupt
+
+
+def _open_standard_streams() -> None:
+    """Give a caller's closed stream a place to go, so that no file of ours takes its number."""
+    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(opened)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open to the end
+
+
+def _mute(stream: TextIO) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _explain(error: HarnessError) -> int:

@@ -70,14 +70,14 @@ def parser() -> argparse.ArgumentParser:
     run = _verb(verbs, "run", "run cases, score and report them")
     _selection(run)
     run.add_argument("--failed", action="store_true", help="only the cases that did not pass in the latest run")
-    run.add_argument("--seed", type=whole(0), default=0, metavar="N", help="the seed of ids and nonces (default 0)")
+    run.add_argument("--seed", type=whole(0), metavar="N", help="the seed of ids and nonces (default 0)")
     run.add_argument(
         "-j", "--jobs", type=whole(0), default=1, metavar="N", help="processes; 0 is one a core (default 1)"
     )
     run.add_argument("--maxfail", type=whole(0), default=0, metavar="N", help="stop after N cases that did not pass")
-    run.add_argument("--durability", choices=("memory", "process", "power"), default="process", help="of the ledger")
+    run.add_argument("--durability", choices=("memory", "process", "power"), help="of the ledger (default process)")
     run.add_argument("--servers", choices=("in_process", "process"), help="override every scenario's own choice")
-    run.add_argument("--repeat", type=whole(1), default=1, metavar="N", help="run every case N times")
+    run.add_argument("--repeat", type=whole(1), metavar="N", help="run every case N times")
     run.add_argument("--expect-identical", action="store_true", help="fail cases whose receipts differ between repeats")
     run.add_argument("--shard", type=part, metavar="N/M", help="only the N-th of M parts, told apart by case id")
     run.add_argument("--offline", action="store_true", help="fail the run on any connect beyond loopback")

@@ -14,7 +14,7 @@ from assisted_benchmark.cli.parser import PROGRAM
 from assisted_benchmark.kernel.errors import MisuseError, Problem
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import did_you_mean, shown
-from assisted_benchmark.suite.runner import discover, failed_in, latest_run, select
+from assisted_benchmark.suite.runner import REAL, discover, failed_in, latest_run, select
 from assisted_benchmark.suite.scenario import Case
 
 
@@ -51,7 +51,9 @@ def chosen(arguments: argparse.Namespace, root: Path) -> tuple[Case, ...]:
     """The cases that paths, ids, -k, --tag and --failed select together."""
     paths = [Path(text) for text in arguments.what if Path(text).exists()]
     ids = {text for text in arguments.what if not Path(text).exists()}
-    cases = discover(root, paths if paths else ())
+    resumed = getattr(arguments, "resume", None) is not None
+    real = resumed or REAL in arguments.tag or any(text.startswith(f"{REAL}/") for text in ids)
+    cases = discover(root, paths if paths else (), real=real)
     known = {case.id for case in cases}
     for asked in sorted(ids - known):
         hint = did_you_mean(asked, known)

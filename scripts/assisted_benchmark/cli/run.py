@@ -10,6 +10,7 @@ from pathlib import Path
 from attrs import evolve
 
 from assisted_benchmark.cli import exits
+from assisted_benchmark.cli.interrupts import hold_interrupts
 from assisted_benchmark.cli.place import chosen, command_line, root_of
 from assisted_benchmark.kernel.errors import MisuseError, Problem
 from assisted_benchmark.kernel.reasons import REASONS, Reason, Severity
@@ -20,27 +21,27 @@ from assisted_benchmark.report.record import record_bytes
 from assisted_benchmark.report.summary import verdicts
 from assisted_benchmark.report.terminal import Commands, terminal
 from assisted_benchmark.suite.offline import SocketGuard
-from assisted_benchmark.suite.result import RunResult, Verdict
-from assisted_benchmark.suite.runner import RunPlan, new_run_directory, run, shard, verify_run
+from assisted_benchmark.suite.result import CaseResult, RunResult, Verdict
+from assisted_benchmark.suite.runner import RunPlan, new_run_directory, plan_for, run, shard, verify_run
 
 
 def command(arguments: argparse.Namespace) -> int:
     """Run the selected cases. Writes report.json and junit.xml into the run's directory, whatever happens."""
-    if arguments.expect_identical and arguments.repeat < 2:
+    if arguments.expect_identical and (arguments.repeat or 1) < 2:
         raise MisuseError(Reason.MISUSE, "--expect-identical has nothing to compare; add --repeat 2 or more")
     guard = SocketGuard() if arguments.offline else None
     root = root_of(arguments)
     cases = chosen(arguments, root)
-    if arguments.shard:
-        cases = shard(cases, *arguments.shard)
-    if not cases:
+    asked = len(shard(cases, *arguments.shard)) if arguments.shard else len(cases)
+    if not asked:
         print("assisted-benchmark: no case is selected (nothing_selected)", file=sys.stderr)
         print("  `assisted-benchmark list` shows the cases", file=sys.stderr)
         return exits.NOTHING_SELECTED
     directory: Path = arguments.resume or new_run_directory(root)
     if arguments.resume and not (directory / "run.json").is_file():
         raise MisuseError(Reason.MISUSE, f"`{shown(str(directory))}` holds no run to go on with; `run` makes one")
-    plan = RunPlan(
+    plan = plan_for(
+        directory,
         seed=arguments.seed,
         jobs=arguments.jobs or os.cpu_count() or 1,
         maxfail=arguments.maxfail,
@@ -48,14 +49,23 @@ def command(arguments: argparse.Namespace) -> int:
         servers=arguments.servers,
         repeat=arguments.repeat,
         expect_identical=arguments.expect_identical,
-        directory=directory,
+        shard=arguments.shard,
     )
     colour = coloured()
     live = sys.stderr.isatty() and "CI" not in os.environ
-    progress = Progress(sys.stderr, len(cases), colour=colour and live, live=live)
-    result = evolve(run(cases, plan, on_case=progress.case), repeat=plan.repeat)
+    progress = Progress(sys.stderr, asked, colour=colour and live, live=live)
+    left = asked
+
+    def ended(case: CaseResult) -> None:
+        nonlocal left
+        progress.case(case)
+        left -= 1
+        if not left:
+            hold_interrupts()  # all that remains is to write it down
+
+    result = evolve(run(cases, plan, on_case=ended), repeat=plan.repeat)
     progress.end()
-    codes = report(result, directory, arguments, colour=colour, again=_again(arguments))
+    codes = report(result, directory, arguments, colour=colour, again=_again(plan))
     if result.interrupted:
         print(f"go on:  {command_line(arguments, 'run', '--resume', str(directory))}", file=sys.stderr)
     if guard is not None and guard.blocked:
@@ -103,6 +113,6 @@ def _codes(result: RunResult, problems: tuple[Problem, ...]) -> list[int]:
     return [code for holds, code in held if holds]
 
 
-def _again(arguments: argparse.Namespace) -> list[str]:
-    flags = ["--durability", arguments.durability]
-    return [*flags, "--servers", arguments.servers] if arguments.servers else flags
+def _again(plan: RunPlan) -> list[str]:
+    flags = ["--durability", plan.durability]
+    return [*flags, "--servers", plan.servers] if plan.servers else flags

@@ -56,7 +56,9 @@ class Problem(NamedTuple):
     hint: str = ""
 
     def __str__(self) -> str:
-        where = self.file or "<input>"
+        from assisted_benchmark.kernel.text import shown  # only where there is something to say: servers start without
+
+        where = shown(self.file, 4096) or "<input>"
         if self.line:
             where += f":{self.line}:{self.column}"
         tail = f"; {self.hint}" if self.hint else ""

@@ -38,7 +38,7 @@ def junit(run: RunResult) -> bytes:
 
 def _case(case: CaseResult) -> Xml.Element:
     folder, _, name = case.id.rpartition("/")
-    element = Xml.Element("testcase", classname=folder.replace("/", "."), name=name, file=case.file, time="0")
+    element = Xml.Element("testcase", classname=folder.replace("/", "."), name=name, file=shown(case.file), time="0")
     if case.verdict is Verdict.FAILED:
         lines = [shown(f"{miss.what}: expected {miss.expected}, came {miss.actual}", 2000) for miss in case.misses]
         first = lines[0] if lines else "failed"

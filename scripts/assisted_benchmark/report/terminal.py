@@ -47,7 +47,7 @@ def table(run: RunResult) -> str:
 
 def fault_line(case: CaseResult, *, colour: bool) -> str:
     """That one case did not pass, and which."""
-    return f"{paint(_WORDS[case.verdict], case.verdict, colour=colour)}  {case.id}  ({case.file})"
+    return f"{paint(_WORDS[case.verdict], case.verdict, colour=colour)}  {case.id}  ({shown(case.file)})"
 
 
 def _failed(case: CaseResult, commands: Commands, *, colour: bool) -> str:

@@ -429,6 +429,77 @@ def test_a_reader_that_goes_away_is_no_fault(tmp_path):
     assert done.returncode == 0
 
 
+def _shell(root, line):
+    """A line of bash in which `ab` is the command: its exit code and standard error."""
+    named = f'ab() {{ "{sys.executable}" -m assisted_benchmark "$@"; }}; {line}'
+    done = subprocess.run(
+        ["bash", "-c", named],
+        cwd=root,
+        env={"PYTHONPATH": str(SCRIPTS), "PATH": os.environ["PATH"], "HOME": str(root)},
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stderr
+
+
+@promise("H20")
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("ab run >&-", 0),
+        ("ab run 2>&-", 0),
+        ("ab run >&- 2>&- <&-", 0),
+        ("ab list >/dev/full", 3),
+        ("ab run >/dev/full", 3),
+        ("ab --version >/dev/full", 3),
+        ("ab --version | true; exit ${PIPESTATUS[0]}", 0),
+        ("ab list $(printf 'a%.0s' {1..5000})", 2),
+        ("ab verify $(printf 'a%.0s' {1..5000})", 2),
+        ("ab run --root $(printf 'a%.0s' {1..5000})", 2),
+        ("ab run --resume $(printf 'a%.0s' {1..5000})", 2),
+        ("mkdir gone; cd gone; rmdir ../gone; ab list", 2),
+        ("touch runs; ab run", 2),
+    ],
+)
+def test_what_the_system_refuses_is_told_in_a_line(tmp_path, line, code):
+    found, err = _shell(a_root(tmp_path, good=PASSING), line)
+    assert (found, len(err.splitlines()) <= 3) == (code, True), err
+
+
+@promise("H20")
+def test_sigterm_ends_a_run_as_ctrl_c_does(tmp_path):
+    root = a_root(tmp_path, **{f"good-{index:02}": PASSING for index in range(40)})
+    waiting = "while kill -0 $! && ! grep -q . runs/0001/journal-*.jsonl; do :; done 2>/dev/null"
+    ending = "kill -TERM $!; wait $!"
+    code, _ = _shell(root, f'"{sys.executable}" -m assisted_benchmark run --servers process & {waiting}; {ending}')
+    assert code == 130
+    assert report_of(root)["interrupted"] is True
+
+
+def test_pins_are_never_written_through_a_link(tmp_path):
+    root = a_root(tmp_path / "root", good=PASSING)
+    outside = tmp_path / "outside.yaml"
+    pins = root / "contracts" / "pins.yaml"
+    outside.write_bytes(pins.read_bytes())
+    pins.unlink()
+    pins.symlink_to(outside)
+    before = outside.read_bytes()
+    policy = root / "contracts" / "ui-decision.policy.yaml"
+    policy.write_text(policy.read_text().replace("120s", "121s"))
+    command(root, "lint", "--write-pins")
+    assert outside.read_bytes() == before
+
+
+def test_file_names_that_would_move_the_cursor_are_shown_harmless(tmp_path):
+    root = a_root(
+        tmp_path, **{"esc\x1b[31m": PASSING.replace("{id}", "esc").replace("the plain road", "x") + "expcet: 1\n"}
+    )
+    assert "\x1b" not in command(root, "lint")[2]
+
+
 def test_another_platform_gets_a_clear_message(monkeypatch, capsys):
     monkeypatch.setattr(sys, "platform", "win32")
     assert main(["doctor"]) == 2
