@@ -48,7 +48,13 @@ class Decider:
         self._checks = checks
 
     def judge(self, session: Session, raw: bytes) -> Way | Refused:
-        """The decision on these bytes under this session, now."""
+        """The decision on these bytes under this session, now.
+
+        Raises:
+            TypeError: what was proposed is no `bytes`; of a buffer that can change nothing is decided.
+        """
+        if not isinstance(raw, bytes):
+            raise TypeError(f"a proposal is bytes, not {type(raw).__name__}")
         now = self._clock.now()
         return self.match(session, raw, now) or self.explain(session, raw, now)
 

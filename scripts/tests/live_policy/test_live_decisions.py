@@ -164,6 +164,26 @@ def test_a_clock_that_was_set_back_by_more_than_a_second_refuses_and_by_less_doe
 
 
 @promise("K9")
+def test_a_jump_of_the_clock_that_only_a_malformed_proposal_saw_does_not_raise_the_mark():
+    bench = a_choice()
+    issued = bench.clock.now().wall_ns
+    bench.clock.set_wall(issued + 50 * SECOND)
+    for raw in (b"x", b"{}"):
+        assert bench.propose(raw).reason is Reason.MALFORMED_CALL
+    bench.clock.set_wall(issued)
+    assert bench.propose(choosing(APPROVE)).state is State.SUCCEEDED
+
+
+@pytest.mark.parametrize("kind", [bytearray, memoryview, bytes.decode], ids=["bytearray", "memoryview", "text"])
+def test_what_is_no_bytes_is_no_proposal(kind):
+    bench = a_choice()
+    with pytest.raises(TypeError):
+        bench.propose(kind(choosing(APPROVE)))
+    assert bench.calls == NOTHING
+    assert bench.states() == (State.SEALED,)
+
+
+@promise("K9")
 def test_a_monotonic_clock_behind_the_sealing_refuses_even_with_the_same_boot_name():
     bench = a_choice()
     bench.clock.reboot(bench.clock.boot_id)
