@@ -146,7 +146,7 @@ class Bench:
         contract = case.plan.policy.contract
         models = models_of(contract, lane.folder, case.run.seed, case.run.task)
         seat.dispatcher.world = InProcess(contract, seat.launches, models, seat.clock)
-        return self._played(CaseRun(case, seat), seat, lane.broker, began)
+        return self._played(case, CaseRun(case, seat), seat, lane.broker, began)
 
     def _lane(self, case: Case) -> _Lane:
         policy = case.plan.policy
@@ -163,7 +163,7 @@ class Bench:
         contract = case.plan.policy.contract
         models = models_of(contract, case.folder, case.run.seed, case.run.task)
         seat.dispatcher.world = InProcess(contract, seat.launches, models, seat.clock)
-        return self._played(CaseRun(case, seat, cut_off), seat, None, began)
+        return self._played(case, CaseRun(case, seat, cut_off), seat, None, began)
 
     def _with_processes(self, case: Case, run: str, began: int) -> Ended:
         if self._launcher is None:
@@ -176,15 +176,16 @@ class Bench:
         seat.dispatcher.world = world
         try:
             seat.launches = world.launches()
-            return self._played(CaseRun(case, seat, cut_off), seat, None, began)
+            return self._played(case, CaseRun(case, seat, cut_off), seat, None, began)
         finally:
             world.close()
 
-    def _played(self, played: CaseRun, seat: Seat, broker: LiveBroker | None, began: int) -> Ended:
+    def _played(self, case: Case, played: CaseRun, seat: Seat, broker: LiveBroker | None, began: int) -> Ended:
         ready = perf_counter_ns()
         self.answers = played.answers
         played.play(broker)
         over = perf_counter_ns()
+        self._store_was_there(case)
         ledger = seat.ledger.inner if isinstance(seat.ledger, CutOff) else seat.ledger
         if isinstance(seat.ledger, CutOff):
             seat.ledger.down = False
@@ -194,6 +195,14 @@ class Bench:
         receipts = tuple(ledger.receipts(seat.run)) if known and self._keeps else ()
         timing = {"prepare": ready - began, "play": over - ready, "judge": perf_counter_ns() - over}
         return Ended(result=result, run=seat.run if known else "", receipts=receipts, head=head, timing=timing)
+
+    def _store_was_there(self, case: Case) -> None:
+        """A store that fails where no fault declares it is the harness's own, such as a full disk: no verdict."""
+        for _, answer in self.answers:
+            if not isinstance(answer, Reason) and answer.reason is Reason.STORE_UNAVAILABLE:
+                if any(each.kind is Kind.STORE for each in case.faults):
+                    return
+                raise HarnessError(Reason.STORE_UNAVAILABLE, answer.detail)
 
     @property
     def _keeps(self) -> bool:

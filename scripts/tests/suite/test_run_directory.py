@@ -16,10 +16,19 @@ from marks import promise
 from suite_world import LEAST, ROOT, a_root, scenario
 
 from assisted_benchmark.kernel.digest import Digest
-from assisted_benchmark.kernel.errors import DocumentError, HarnessError, InputError, IntegrityError, MisuseError
+from assisted_benchmark.kernel.errors import (
+    DocumentError,
+    HarnessError,
+    InputError,
+    IntegrityError,
+    LedgerError,
+    MisuseError,
+)
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.strict_json import MAX_NODES
+from assisted_benchmark.ledger.memory import MemoryLedger
 from assisted_benchmark.ledger.protocol import Head
+from assisted_benchmark.ledger.sqlite import SqliteLedger
 from assisted_benchmark.suite import bench
 from assisted_benchmark.suite.asked import newly_asked
 from assisted_benchmark.suite.export import write_export
@@ -195,6 +204,24 @@ def test_cases_that_could_not_run_are_tried_again_and_their_last_line_counts(cas
     assert verify_run(plan.directory) == ()
     assert failed_in(plan.directory) == frozenset()
     assert merge([plan.directory], tmp_path / "merged").cases == again.cases
+
+
+@promise("H8")
+@pytest.mark.parametrize("durability", ["memory", "process"])
+def test_a_store_that_fails_of_itself_gives_no_verdict_and_its_cases_are_tried_again(
+    cases, tmp_path, monkeypatch, durability
+):
+    plan = RunPlan(seed=1, durability=durability, directory=tmp_path / "run")
+
+    def full(*args):
+        raise LedgerError(Reason.STORE_UNAVAILABLE, "database or disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(MemoryLedger if durability == "memory" else SqliteLedger, "claim", full)
+        first = run(cases, plan)
+    assert {(case.verdict, case.reason) for case in first.cases} == {(Verdict.COULD_NOT_RUN, "store_unavailable")}
+    assert {case.verdict for case in run(cases, plan).cases} == {Verdict.PASSED}
+    assert verify_run(plan.directory) == ()
 
 
 class Full:
