@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+import sys
 import tempfile
-import tracemalloc
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
 from assisted_benchmark.ledger.memory import MemoryLedger
@@ -62,15 +63,18 @@ def figures() -> Iterator[Figure]:
 def _many(with_few: float) -> Iterator[Figure]:
     bench = Bench(MemoryLedger("measure", LIVE_TABLE))
     bench.seal(_FEW)  # what is shared by all is made before counting
-    tracemalloc.start()
-    before = tracemalloc.get_traced_memory()[0]
+    before = _peak()
     kept = _seal_without_views(bench, _MANY)
-    size = (tracemalloc.get_traced_memory()[0] - before) / _MANY
-    tracemalloc.stop()
+    size = (_peak() - before) / _MANY
     some = [bench.broker.session(sealed) for sealed in random.Random(7).sample(kept, _CALLS)]  # noqa: S311
     many = p50_us([decision(bench, session) for session in some])
     yield at_most("decision, 1,000,000 groups to 1,000", "ratio", many / with_few, 1.5)
     yield at_most("memory of a sealed group", "bytes", size, 600)
+
+
+def _peak() -> int:
+    """The most memory that this process has had, in bytes."""
+    return getrusage(RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _seal_without_views(bench: Bench, count: int) -> list[SealedGrant]:
