@@ -51,11 +51,8 @@ def asked(files: RunDirectory) -> dict[str, Any]:
 
 def _unlike(value: object, shape: Mapping[str, Callable[[Any], bool]]) -> Iterator[str]:
     """The keys that are missing or whose values are of another shape."""
-    if type(value) is not dict:
-        yield from shape
-        return
     for key, fits in shape.items():
-        if key not in value or not fits(value[key]):
+        if type(value) is not dict or key not in value or not fits(value[key]):
             yield key
 
 
