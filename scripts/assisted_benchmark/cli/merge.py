@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 
 from assisted_benchmark.cli import exits
 from assisted_benchmark.cli.place import root_of
@@ -17,6 +18,6 @@ def command(arguments: argparse.Namespace) -> int:
     try:
         result = merge(arguments.directories, directory)
     except HarnessError:
-        directory.rmdir()  # nothing was merged, so nothing is the latest run
+        shutil.rmtree(directory)  # nothing was merged, so nothing is the latest run
         raise
     return exits.worst(report(result, directory, arguments, colour=coloured(), again=[]))
