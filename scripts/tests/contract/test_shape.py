@@ -4,7 +4,6 @@ import time
 
 import jsonschema_rs
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from marks import promise
@@ -260,18 +259,3 @@ def test_the_check_and_the_published_schema_agree(extra):
     faults = []
     PLAN.look(value, (), faults)
     assert PUBLISHED.is_valid(value) == (not faults)
-
-
-@promise("H3")
-def test_a_strict_load_with_its_shape_costs_less_than_a_lenient_one():
-    files = [FITTING.replace("size: 3", f"size: {n % 10 + 1}").encode() for n in range(100)]
-
-    def seconds(read) -> float:
-        started = time.process_time()
-        for data in files:
-            read(data)
-        return time.process_time() - started
-
-    strict = min(seconds(lambda data: check(PLAN, load(data, "p.yaml"))) for _ in range(7))
-    lenient = min(seconds(lambda data: yaml.load(data, yaml.CSafeLoader)) for _ in range(7))
-    assert strict < lenient
