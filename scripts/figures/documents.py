@@ -8,7 +8,7 @@ import yaml
 
 from assisted_benchmark.contract.shape import check
 from assisted_benchmark.contract.strict_yaml import load
-from assisted_benchmark.suite.scenario_shape import SCENARIO
+from assisted_benchmark.suite.scenario_shape import SCENARIO_SHAPE
 from figures.figure import Figure, at_most, seconds
 
 _FIXTURES = 10_000
@@ -34,7 +34,7 @@ def figures() -> Iterator[Figure]:
 
     def ours() -> None:
         for text in texts:
-            check(SCENARIO, load(text, "fixture.scenario.yaml"))
+            check(SCENARIO_SHAPE, load(text, "fixture.scenario.yaml"))
 
     def peer() -> None:
         for text in texts:
