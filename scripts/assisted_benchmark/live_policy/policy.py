@@ -196,7 +196,7 @@ def checker(tool: Tool) -> Checker:
 @lru_cache(maxsize=4096)
 def result_checker(tool: Tool) -> Checker | None:
     """The tool's output schema, if it has one."""
-    schema = tool.definition.value.get("outputSchema")
+    schema = tool.output_schema
     return None if schema is None else Checker(schema)
 
 
