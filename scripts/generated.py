@@ -24,7 +24,21 @@ _SCHEMAS: dict[str, tuple[Shape, str]] = {
 }
 
 # From the highest room to the lowest, as the linter contract has them.
-_ROOMS = ("cli", "report", "suite", "workloads", "mcp_router", "live_policy", "ledger", "contract", "wire", "kernel")
+_ROOMS = (
+    "cli",
+    "report",
+    "suite",
+    "gateway",
+    "workloads",
+    "mcp_router",
+    "live_policy",
+    "mutation",
+    "capability",
+    "ledger",
+    "contract",
+    "wire",
+    "kernel",
+)
 
 
 def files() -> dict[Path, str]:

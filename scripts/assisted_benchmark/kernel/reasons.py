@@ -31,6 +31,8 @@ class Layer(StrEnum):
     GRANT = "grant"
     GROUP = "group"
     SERVER = "server"
+    PROPOSAL = "proposal"
+    CONFIRMATION = "confirmation"
     DISPATCH = "dispatch"
     LEDGER = "ledger"
     RECEIPT = "receipt"
@@ -97,6 +99,16 @@ class Reason(StrEnum):
     WRONG_TARGET = "wrong_target"
     ARGUMENTS_ALTERED = "arguments_altered"
     NOT_A_CANDIDATE = "not_a_candidate"
+    # mutation: proposals and their confirmation
+    UNKNOWN_CHANGE = "unknown_change"
+    UNSHOWABLE_VALUE = "unshowable_value"
+    DRY_RUN_FAILED = "dry_run_failed"
+    UNKNOWN_TOKEN = "unknown_token"  # noqa: S105 - a reason, no secret
+    BINDING_MISMATCH = "binding_mismatch"
+    DECLINED = "declined"
+    TIMED_OUT = "timed_out"
+    CONFIRMATION_FAILED = "confirmation_failed"
+    UNSUPPORTED_BY_CLIENT = "unsupported_by_client"
     # dispatch
     LOST_RACE = "lost_race"
     CANCELLED = "cancelled"
@@ -241,6 +253,19 @@ _TABLE: Final[dict[Layer, dict[Reason, tuple[Coarse, str]]]] = {
         _R.UNRESOLVABLE_REF: (_N, "a schema refers to a document outside itself"),
         _R.LAUNCH_FAILED: (_U, "the server could not be started"),
         _R.ARTIFACT_DRIFT: (_N, "the server's files are not the ones that were pinned"),
+    },
+    Layer.PROPOSAL: {
+        _R.UNKNOWN_CHANGE: (_M, "the contract has no such change type"),
+        _R.UNSHOWABLE_VALUE: (_M, "a value cannot be shown to a person safely and whole"),
+        _R.DRY_RUN_FAILED: (_U, "the endpoint did not accept the dry run"),
+        _R.UNKNOWN_TOKEN: (_N, "no proposal has this token here"),
+        _R.BINDING_MISMATCH: (_N, "compiling the stored change does not give the request that was bound"),
+    },
+    Layer.CONFIRMATION: {
+        _R.DECLINED: (_N, "the person did not agree"),
+        _R.TIMED_OUT: (_E, "nobody answered the question in time"),
+        _R.CONFIRMATION_FAILED: (_U, "the question could not be asked, or its answer could not be understood"),
+        _R.UNSUPPORTED_BY_CLIENT: (_N, "the client cannot ask a person, so nobody could agree"),
     },
     Layer.DISPATCH: {
         _R.LOST_RACE: (_S, "another selection of this group came first"),

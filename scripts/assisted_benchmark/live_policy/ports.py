@@ -10,7 +10,19 @@ from attrs import frozen
 from assisted_benchmark.kernel.clock import Deadline, Instant
 from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.sending import NotSent, Uncertain
 from assisted_benchmark.ledger.protocol import Claimed
+
+__all__ = [
+    "Dispatcher",
+    "Machine",
+    "NotSent",
+    "Observation",
+    "Replied",
+    "Reply",
+    "Unavailable",
+    "Uncertain",
+]
 
 
 @frozen
@@ -44,27 +56,6 @@ class Replied:
     failed: bool
     wrote: Instant
     replied: Instant
-
-
-@frozen
-class NotSent:
-    """Not one byte of the call was written. `reason` is expired (the gate said no), cancelled or server_unavailable."""
-
-    reason: Reason
-    detail: str = ""
-
-
-@frozen
-class Uncertain:
-    """At least one byte may have reached the server, and what came of it is not known.
-
-    `reason` is outcome_unknown (lost answer, timeout, death, garbage, a late cancel) or
-    result_invalid (the answer contradicts itself, or there were two).
-    """
-
-    reason: Reason
-    detail: str
-    wrote: Instant
 
 
 Reply: TypeAlias = Replied | NotSent | Uncertain

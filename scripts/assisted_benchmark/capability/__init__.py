@@ -1,0 +1,1 @@
+"""A frozen registry projected as typed tools; every operation under a grant, ending in one durable receipt."""
