@@ -84,30 +84,34 @@ def write_line(
     """The canonical line of one receipt.
 
     Written from a template, because orjson escapes what RFC 8785 does: quotes, backslashes and control
-    characters. Where the whole line, escaped as one string, grows by the template's quotes and no more,
-    none of the texts has anything to escape. Any other line goes the long way.
+    characters. Where all texts together, written as one string, grow by its own two quotes and no more, none of
+    them has anything to escape. Any other line goes the long way.
 
     Raises:
         CanonicalError: a text has a NUL or a lone surrogate.
     """
     kind, receipt_id, (wall_ns, mono_ns), reason, grant, _, candidate, server, tool, arguments, _, detail = draft
-    line = (
-        f'{{"arguments":"{arguments}","before":"{before}","candidate":"{candidate}","detail":"{detail}",'
-        f'"grant":"{grant}","group":"{group}","id":"{receipt_id}","kind":"{kind}","ledger":"{ledger_id}",'
-        f'"mono_ns":"{mono_ns}","prev":"{prev}","reason":"{reason}","run":"{run}","schema":"{SCHEMA}","seq":{seq},'
-        f'"server":"{server}","state":"{state}","tool":"{tool}","wall_ns":"{wall_ns}"}}'
-    )
+    texts = "".join(
+        (
+            arguments, before, candidate, detail, grant, group, receipt_id, kind, ledger_id,
+            prev, reason, run, server, state, tool,
+        )
+    )  # fmt: skip
     try:
-        if len(raw := line.encode()) + _QUOTES + 2 == len(orjson.dumps(line)):
-            return raw
-    except UnicodeEncodeError:
+        if len(orjson.dumps(texts)) == len(texts.encode()) + 2:
+            return (
+                f'{{"arguments":"{arguments}","before":"{before}","candidate":"{candidate}","detail":"{detail}",'
+                f'"grant":"{grant}","group":"{group}","id":"{receipt_id}","kind":"{kind}","ledger":"{ledger_id}",'
+                f'"mono_ns":"{mono_ns}","prev":"{prev}","reason":"{reason}","run":"{run}","schema":"{SCHEMA}",'
+                f'"seq":{seq},"server":"{server}","state":"{state}","tool":"{tool}","wall_ns":"{wall_ns}"}}'
+            ).encode()
+    except orjson.JSONEncodeError:
         pass  # a lone surrogate, which the long way refuses
     values = (
         arguments, before, candidate, detail, grant, group, receipt_id, kind, ledger_id,
         mono_ns, prev, reason, run, SCHEMA, seq, server, state, tool, wall_ns,
     )  # fmt: skip
-    texts = map(str, values)  # states are enumerations
-    return canonical_bytes(dict(zip(_KEYS, texts, strict=True)) | {"seq": seq})
+    return canonical_bytes(dict(zip(_KEYS, map(str, values), strict=True)) | {"seq": seq})
 
 
 def crash_draft(group: bytes, candidate: str, at: Instant, prev: str) -> Draft:
