@@ -175,9 +175,7 @@ class ServerSession:
         try:
             judged = self._side.judge(request)
             if isinstance(judged, Listening):
-                self._listeners[judged.id] = judged.wants_tools
-                self.send(judged.line)
-                return None
+                self._listeners[request.id] = judged.wants_tools
             if isinstance(judged, ToolCall):
                 return self._handler.call(judged.name, judged.arguments, Call(self, judged))
         except (CallCancelled, ToolProblem) as end:

@@ -98,14 +98,13 @@ class ToolCall(NamedTuple):
 
 
 class Listening(NamedTuple):
-    """A subscription that was opened, the line that acknowledges it, and whether it wants to hear of tools."""
+    """A subscription that is opened by `line`, and is not answered before it ends."""
 
-    id: Id
     line: bytes
     wants_tools: bool
 
 
-Answer: TypeAlias = dict[str, Json] | Problem
+Answer: TypeAlias = dict[str, Json] | Problem | Listening
 
 
 class ServerSide:
@@ -118,8 +117,8 @@ class ServerSide:
         self.stateless: bool | None = None  # None until the first request
         self.version = ""  # as agreed; empty before the handshake
 
-    def judge(self, request: Request) -> Answer | ToolCall | Listening:
-        """The answer to a request, or the call or the subscription that it is."""
+    def judge(self, request: Request) -> Answer | ToolCall:
+        """The answer to a request, or the call that it is."""
         meta = request.params.get("_meta", {})
         if type(meta) is not dict:
             return Problem(INVALID_PARAMS, "`_meta` is not an object")
@@ -147,6 +146,8 @@ class ServerSide:
                 return write_result(request_id, self._stamped(answer))
             except (CanonicalError, TypeError):
                 answer = Problem(INTERNAL_ERROR, "the server's result is not sound JSON")
+        if isinstance(answer, Listening):
+            return answer.line
         return write_error(request_id, answer.code, answer.message, answer.data)
 
     def _stamped(self, result: dict[str, Json]) -> dict[str, Json]:
@@ -284,4 +285,4 @@ def _listening(request: Request) -> Listening:
     wants = type(wanted) is dict and wanted.get("toolsListChanged") is True
     honoured = {"toolsListChanged": True} if wants else {}
     params = {"notifications": honoured, "_meta": {META_SUBSCRIPTION: request.id}}
-    return Listening(request.id, write_notification(SUBSCRIBED, params), wants)
+    return Listening(write_notification(SUBSCRIBED, params), wants)

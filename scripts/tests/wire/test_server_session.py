@@ -9,8 +9,8 @@ from wire_peers import OK, reply, told
 
 from assisted_benchmark.kernel.errors import MisuseError
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.wire.server_side import CallCancelled, ToolProblem
 from assisted_benchmark.wire.server_session import ServerSession
+from assisted_benchmark.wire.server_side import CallCancelled, ToolProblem
 
 TOOLS = [{"name": name, "inputSchema": {"type": "object"}, "x-unknown": 1} for name in "abc"]
 INFO = {"name": "ours", "version": "1"}

@@ -1,7 +1,7 @@
 """Our server session as a process: echo, slow, fail, boom, change."""
 
-from assisted_benchmark.wire.server_side import ToolProblem
 from assisted_benchmark.wire.server_session import ServerSession
+from assisted_benchmark.wire.server_side import ToolProblem
 
 
 class Handler:
