@@ -33,6 +33,9 @@ class Layer(StrEnum):
     SERVER = "server"
     PROPOSAL = "proposal"
     CONFIRMATION = "confirmation"
+    CAPABILITY = "capability"
+    CONSENT = "consent"
+    OPERATION = "operation"
     DISPATCH = "dispatch"
     LEDGER = "ledger"
     RECEIPT = "receipt"
@@ -109,6 +112,38 @@ class Reason(StrEnum):
     TIMED_OUT = "timed_out"
     CONFIRMATION_FAILED = "confirmation_failed"
     UNSUPPORTED_BY_CLIENT = "unsupported_by_client"
+    # capability: instances and what may be asked of them
+    UNKNOWN_OPERATION = "unknown_operation"
+    ACL_ONLY = "acl_only"
+    INSTANCE_NOT_FOUND = "instance_not_found"
+    AMBIGUOUS_INSTANCE = "ambiguous_instance"
+    WRONG_PEER = "wrong_peer"
+    WRONG_REGISTRATION = "wrong_registration"
+    WRONG_PUBLICATION = "wrong_publication"
+    NOT_IMPLEMENTED = "not_implemented"
+    NOT_BUILT = "not_built"
+    HOST_UNAVAILABLE = "host_unavailable"
+    NOT_ACTIVATED = "not_activated"
+    NOT_ELIGIBLE = "not_eligible"
+    NOT_GRANTED = "not_granted"
+    SESSION_ENDED = "session_ended"
+    # consent, and the grants that it issues
+    INVALID_REQUEST = "invalid_request"
+    BROKER_MISMATCH = "broker_mismatch"
+    CLIENT_UNAVAILABLE = "client_unavailable"
+    REGISTRATION_UNAVAILABLE = "registration_unavailable"
+    CONSENT_REQUIRED = "consent_required"
+    CONSENT_REPLAY = "consent_replay"
+    CAPABILITY_UNAVAILABLE = "capability_unavailable"
+    RESOURCE_EXHAUSTED = "resource_exhausted"
+    NOT_FOUND = "not_found"
+    # operations and their receipts
+    IDEMPOTENCY_CONFLICT = "idempotency_conflict"
+    REQUEST_ID_CONFLICT = "request_id_conflict"
+    REPLAY_WINDOW_EXPIRED = "replay_window_expired"
+    STATE_CONFLICT = "state_conflict"
+    COMPLETED_AFTER_REVOCATION = "completed_after_revocation"
+    UNKNOWN_NEEDS_REFRESH = "unknown_needs_refresh"
     # dispatch
     LOST_RACE = "lost_race"
     CANCELLED = "cancelled"
@@ -266,6 +301,44 @@ _TABLE: Final[dict[Layer, dict[Reason, tuple[Coarse, str]]]] = {
         _R.TIMED_OUT: (_E, "nobody answered the question in time"),
         _R.CONFIRMATION_FAILED: (_U, "the question could not be asked, or its answer could not be understood"),
         _R.UNSUPPORTED_BY_CLIENT: (_N, "the client cannot ask a person, so nobody could agree"),
+    },
+    Layer.CAPABILITY: {
+        _R.UNKNOWN_OPERATION: (_N, "the registry has no such operation, or nothing can authorise it"),
+        _R.ACL_ONLY: (_N, "artifacts are read by way of their access list only"),
+        _R.INSTANCE_NOT_FOUND: (_N, "no live instance has exactly this id"),
+        _R.AMBIGUOUS_INSTANCE: (_N, "more than one live instance has this id"),
+        _R.WRONG_PEER: (_N, "the session is another process's"),
+        _R.WRONG_REGISTRATION: (_N, "the capability grant is for another registration of the instance"),
+        _R.WRONG_PUBLICATION: (_N, "the capability grant is for another publication of the instance"),
+        _R.NOT_IMPLEMENTED: (_N, "the instance does not implement the operation"),
+        _R.NOT_BUILT: (_N, "the operation is not part of the instance's build"),
+        _R.HOST_UNAVAILABLE: (_U, "the instance's host cannot do the operation now"),
+        _R.NOT_ACTIVATED: (_N, "the operation is not activated on the instance"),
+        _R.NOT_ELIGIBLE: (_N, "the operator's policy does not have the operation"),
+        _R.NOT_GRANTED: (_N, "the capability grant does not cover the operation"),
+        _R.SESSION_ENDED: (_U, "the client's session with the host is over"),
+    },
+    Layer.CONSENT: {
+        _R.INVALID_REQUEST: (_M, "the request for a capability grant is not a valid one"),
+        _R.BROKER_MISMATCH: (_N, "the session belongs to another broker"),
+        _R.CLIENT_UNAVAILABLE: (_U, "the client could not be connected and enrolled"),
+        _R.REGISTRATION_UNAVAILABLE: (
+            _U,
+            "the instance left its registration before the grant was issued",
+        ),
+        _R.CONSENT_REQUIRED: (_N, "a decision of the broker's own person is required, and there is none"),
+        _R.CONSENT_REPLAY: (_N, "the decision was used before, or answers another question"),
+        _R.CAPABILITY_UNAVAILABLE: (_N, "the instance has nothing that such a grant could cover"),
+        _R.RESOURCE_EXHAUSTED: (_U, "a bound on grants or operations is reached"),
+        _R.NOT_FOUND: (_N, "there is no such thing of this client's"),
+    },
+    Layer.OPERATION: {
+        _R.IDEMPOTENCY_CONFLICT: (_S, "the idempotency key was used for another request"),
+        _R.REQUEST_ID_CONFLICT: (_S, "the request id was used with another idempotency key"),
+        _R.REPLAY_WINDOW_EXPIRED: (_E, "the idempotency key was used too long ago to be answered again"),
+        _R.STATE_CONFLICT: (_N, "the state's generation is not the expected one, or was claimed"),
+        _R.COMPLETED_AFTER_REVOCATION: (_N, "the operation was done, and its authority had ended by then"),
+        _R.UNKNOWN_NEEDS_REFRESH: (_U, "what came of the operation is not known; the state has to be read again"),
     },
     Layer.DISPATCH: {
         _R.LOST_RACE: (_S, "another selection of this group came first"),
