@@ -75,7 +75,7 @@ class Decider:
         if candidate is None:
             return None
         grant.seen(now)
-        return Way(grant, step, _permit(key, candidate))
+        return tuple.__new__(Way, (grant, step, _permit(key, candidate)))
 
     def explain(self, session: Session, raw: bytes, now: Instant) -> Way | Refused:
         """The slow path: every check in order, and the first that fails."""
@@ -140,4 +140,5 @@ def _called(step: PlannedStep, raw: bytes) -> Candidate | None:
 
 
 def _permit(key: bytes, candidate: Candidate) -> Admitted:
-    return Admitted(key, candidate.digest, candidate.server, candidate.tool, candidate.arguments)
+    # Made once a decision, as the `Way` is: the tuple itself is made in half the time of its named constructor.
+    return tuple.__new__(Admitted, (key, candidate.digest, candidate.server, candidate.tool, candidate.arguments))
