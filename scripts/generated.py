@@ -13,7 +13,7 @@ from assisted_benchmark.ledger.states import TransitionTable, drawn
 from assisted_benchmark.live_policy import policy_document
 from assisted_benchmark.live_policy.states import LIVE_TABLE
 from assisted_benchmark.report.record import SHAPE as REPORT_SHAPE
-from assisted_benchmark.suite.scenario_shape import CANDIDATES_SHAPE, SCENARIO_SHAPE
+from assisted_benchmark.suite.live.scenario_shape import CANDIDATES_SHAPE, SCENARIO_SHAPE
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -91,11 +91,10 @@ def _reasons() -> str:
 
 def _states(table: TransitionTable) -> str:
     def kind(state: str) -> str:
-        if state in table.terminal:
-            return "the end"
-        return (
-            "the durable marker; after a crash `" + table.after_crash + "`" if state == table.claimed else "the start"
-        )
+        words = {table.initial: "the start", table.claimed: "the durable marker"}
+        crash = f"after a crash `{table.after_crash[state]}`" if state in table.after_crash else ""
+        said = [word for word in (words.get(state, ""), crash) if word]
+        return "the end" if state in table.terminal else "; ".join(said) or "on its way"
 
     rows = ["| state | may become | which is |", "|---|---|---|"]
     for state in sorted(table.states, key=lambda each: (each in table.terminal, each != table.initial, each)):

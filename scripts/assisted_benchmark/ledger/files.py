@@ -1,9 +1,10 @@
 """The ledger's files beside the database: private ones, the writers' queue, and the anchor.
 
-The anchor is kept where the keys are. It names the ledger and, of every run, how far it had come: its
-length and its row's MAC. What a turn wrote is anchored after its commit and before the caller hears of it.
-So a crash leaves a run that is ahead of its anchor, never behind, and no other run's mark is touched by it:
-other processes just go on. A run that is shorter than its mark, or as long with another MAC, was rolled back.
+The anchor is kept where the keys are. It names the ledger and, of every row (a run's, and that of a group which was
+opened later), how far it had come: the length of its run's chain when it was last written, and its MAC. What a turn
+wrote is anchored after its commit and before the caller hears of it. So a crash leaves a row that is ahead of its
+anchor, never behind, and no other row's mark is touched by it: other processes just go on. A row that is older than
+its mark, or as old with another MAC, was rolled back.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from assisted_benchmark.kernel.errors import IntegrityError, LedgerError, Misuse
 from assisted_benchmark.kernel.reasons import Reason
 
 _ANCHOR: Final = b"assisted-benchmark/ledger-anchor@2 "
-# One mark: a run's length + 1 (so that what was never written is no mark) and its MAC. 64 bytes: none spans two pages.
+# One mark: a row's length + 1 (so that what was never written is no mark) and its MAC. 64 bytes: none spans two pages.
 _MARK: Final = Struct(">Q32s24x")
 
 
@@ -105,7 +106,7 @@ class Queue:
 
 
 class Mark(NamedTuple):
-    """How far a run, by its number, has come; a length of -1 if nothing is known of it."""
+    """How far a row, by its number, has come; a length of -1 if nothing is known of it."""
 
     num: int
     length: int
@@ -117,7 +118,7 @@ class Mark(NamedTuple):
 
 
 class Anchor:
-    """The anchor file, kept open to be written after each commit: a line, then a place for each run's mark."""
+    """The anchor file, kept open to be written after each commit: a line, then a place for each row's mark."""
 
     def __init__(self, path: Path) -> None:
         require_private(path)
@@ -132,7 +133,7 @@ class Anchor:
 
     @classmethod
     def create(cls, path: Path, ledger_id: str) -> None:
-        """Write a new anchor, without a run, on disk when this returns."""
+        """Write a new anchor, without a row, on disk when this returns."""
         file = create_private(path)
         try:
             os.write(file, _head(ledger_id.encode()))
@@ -141,18 +142,18 @@ class Anchor:
             os.close(file)
 
     @property
-    def runs(self) -> int:
-        """How many runs there are at the least."""
+    def rows(self) -> int:
+        """How many rows there are at the least."""
         return (os.fstat(self._file).st_size - self._offset) // _MARK.size
 
     def read(self, num: int) -> Mark:
-        """The mark of a run."""
+        """The mark of a row."""
         found = os.pread(self._file, _MARK.size, self._place(num))
         written, mac = _MARK.unpack(found) if found else (0, b"")
         return Mark(num, written - 1, mac)
 
     def write(self, mark: Mark) -> None:
-        """Advance a run to `mark`, in one write within one page: a killed process leaves the old one or the new."""
+        """Advance a row to `mark`, in one write within one page: a killed process leaves the old one or the new."""
         os.pwrite(self._file, _MARK.pack(mark.length + 1, mark.mac), self._place(mark.num))
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from threading import Lock
 
-from attrs import define
+from attrs import Factory, define
 
 from assisted_benchmark.kernel.clock import Instant
 from assisted_benchmark.kernel.decision import Admitted
@@ -24,21 +24,27 @@ from assisted_benchmark.ledger.states import TransitionTable
 
 @define
 class _Group:
-    """A group that was touched."""
+    """A group that was touched, or opened later than its run."""
 
     run: str
     state: str
     candidate: str = ""
     refusals: int = 0
+    record: bytes | None = None
+
+    @property
+    def row(self) -> Row:
+        return Row(self.state, self.candidate, self.refusals)
 
 
 @define
 class _Chain:
-    """The receipts of a run, and those of its groups that were claimed and not settled."""
+    """The receipts of a run, and those of its groups that a crash must not leave as they are or that came later."""
 
     head: str
-    lines: list[bytes]
-    in_flight: dict[bytes, _Group]
+    lines: list[bytes] = Factory(list)
+    in_flight: set[bytes] = Factory(set)
+    later: list[bytes] = Factory(list)
 
 
 class MemoryLedger:
@@ -48,10 +54,11 @@ class MemoryLedger:
         self._id = ledger_id
         self._table = table
         self._initial = str(table.initial)
+        self._ready = str(table.ready)
         self._claimed = str(table.claimed)
         self._sealed = Row(self._initial)
         self._lock = Lock()
-        self._runs: dict[str, bytes] = {}
+        self._runs: dict[str, tuple[bytes, tuple[bytes, ...]]] = {}
         self._groups: dict[bytes, str | _Group] = {}
         self._chains: dict[str, _Chain] = {}
 
@@ -69,30 +76,54 @@ class MemoryLedger:
                 return False
             if len(set(groups)) != len(groups) or any(group in self._groups for group in groups):
                 raise LedgerError(Reason.ILLEGAL_TRANSITION, f"a group of the run `{run}` exists already")
-            self._runs[run] = record
+            self._runs[run] = (record, tuple(groups))
             for group in groups:
                 self._groups[group] = run
+            if self._initial in self._table.after_crash:
+                self._chains[run] = _Chain(first_prev(self._id, run), in_flight=set(groups))
             return True
 
     def run_record(self, run: str) -> bytes | None:
-        return self._runs.get(run)
+        found = self._runs.get(run)
+        return None if found is None else found[0]
+
+    def open_group(self, run: str, group: bytes, record: bytes, receipt: Draft) -> bool:
+        with self._lock:
+            self._require_run(run)
+            if group in self._groups:
+                return False
+            chain = self._append(run, receipt, group, "", self._initial)
+            self._file(chain, group, _Group(run, self._initial, record=record))
+            chain.later.append(group)
+            return True
+
+    def group_record(self, group: bytes) -> bytes | None:
+        found = self._groups.get(group)
+        return found.record if isinstance(found, _Group) else None
+
+    def groups(self, run: str) -> Iterator[tuple[bytes, Row]]:
+        with self._lock:
+            self._require_run(run)
+            chain = self._chains.get(run)
+            names = (*self._runs[run][1], *(chain.later if chain else ()))
+            return iter([(name, self._touch(name, run).row) for name in names])
 
     def row(self, group: bytes) -> Row | None:
         with self._lock:
             found = self._groups.get(group)
             if found is None:
                 return None
-            return self._sealed if isinstance(found, str) else Row(found.state, found.candidate, found.refusals)
+            return self._sealed if isinstance(found, str) else found.row
 
     def claim(self, permit: Admitted, run: str, receipt: Draft) -> Claimed | Lost:
         with self._lock:
             group = self._touch(permit.group, run)
-            if group.state != self._initial:
+            if group.state != self._ready:
                 return Lost(group.state)
-            chain = self._append(run, receipt, permit.group, self._initial, self._claimed)
+            chain = self._append(run, receipt, permit.group, self._ready, self._claimed)
             group.state = self._claimed
             group.candidate = permit.candidate
-            self._groups[permit.group] = chain.in_flight[permit.group] = group
+            self._file(chain, permit.group, group)
         return Claimed(permit, run)
 
     def settle(self, claimed: Claimed, state: str, receipt: Draft) -> None:
@@ -106,7 +137,7 @@ class MemoryLedger:
                 )
             chain = self._append(claimed.run, receipt, name, self._claimed, state)
             group.state = str(state)
-            del chain.in_flight[name]
+            self._file(chain, name, group)
 
     def move(self, group: bytes, run: str, before: str, after: str, receipt: Draft) -> bool:
         self._table.require_move(before, after)
@@ -116,8 +147,7 @@ class MemoryLedger:
                 return False
             chain = self._append(run, receipt, group, before, after)
             found.state = str(after)
-            self._groups[group] = found
-            chain.in_flight.pop(group, None)
+            self._file(chain, group, found)
             return True
 
     def record(self, run: str, receipt: Draft, refused: bytes | None = None) -> int:
@@ -139,11 +169,12 @@ class MemoryLedger:
                 return ()
             lost = tuple(sorted(chain.in_flight))
             for name in lost:
-                group = chain.in_flight[name]
-                draft = crash_draft(name, group.candidate, at, chain.head)
-                self._append(run, draft, name, self._claimed, self._table.after_crash)
-                group.state = str(self._table.after_crash)
-                del chain.in_flight[name]
+                group = self._touch(name, run)
+                draft = crash_draft(name, group.row, group.state == self._claimed, at, chain.head)
+                after = self._table.after_crash[group.state]
+                self._append(run, draft, name, group.state, after)
+                group.state = after
+                self._file(chain, name, group)
             return lost
 
     def receipts(self, run: str) -> Iterator[bytes]:
@@ -181,12 +212,20 @@ class MemoryLedger:
             raise LedgerError(Reason.CROSS_RUN, f"the group is of the run `{found.run}`, not `{run}`")
         return found
 
+    def _file(self, chain: _Chain, name: bytes, group: _Group) -> None:
+        """Keep a group as it is after its receipt."""
+        self._groups[name] = group
+        if group.state in self._table.after_crash:
+            chain.in_flight.add(name)
+        else:
+            chain.in_flight.discard(name)
+
     def _append(self, run: str, draft: Draft, group: bytes | None, before: str, state: str) -> _Chain:
         """Write the next receipt of a run. Raises before anything has changed."""
         chain = self._chains.get(run)
         if chain is None:
             self._require_run(run)
-            chain = _Chain(first_prev(self._id, run), [], {})
+            chain = _Chain(first_prev(self._id, run))
         name = draft.group if group is None else group.hex()
         line = write_line(draft, self._id, run, len(chain.lines) + 1, chain.head, name, before, state)
         chain.lines.append(line)

@@ -1,9 +1,9 @@
 """What every ledger keeps: what was used, for good, and a receipt of everything that was decided.
 
-A ledger's rows are groups. A group is born in the table's initial state by `open_run`, and
-from there follows the `TransitionTable` only. Every change and its receipt are one
-transaction. The claim (initial -> claimed) is the durable marker: it is on disk before
-`claim` returns, and only its `Claimed` can be sent. An error in a claim means: do not send.
+A ledger's rows are groups. A group is born in the table's initial state, with its run by `open_run` or later
+by `open_group`, and from there follows the `TransitionTable` only. Every change and its receipt are one
+transaction. The claim (ready -> claimed) is the durable marker: it is on disk before `claim` returns, and only
+its `Claimed` can be sent. An error in a claim means: do not send.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Claimed(NamedTuple):
 
 @frozen
 class Lost:
-    """The claim found the group in another state than the initial one: nothing may be sent."""
+    """The claim found the group in another state than the table's `ready`: nothing may be sent."""
 
     state: str
 
@@ -97,17 +97,30 @@ class Ledger(Protocol):
     def run_record(self, run: str) -> bytes | None:
         """The record given to `open_run`, or None."""
 
+    def open_group(self, run: str, group: bytes, record: bytes, receipt: Draft) -> bool:
+        """Add a group to a run, in the initial state, with its receipt. False, and nothing is changed, if it exists.
+
+        `record` (canonical bytes) is kept beside the group and never changes. What this costs, and each later
+        change of the group, does not grow with the number of groups of the run.
+        """
+
+    def group_record(self, group: bytes) -> bytes | None:
+        """The record given to `open_group`; None for a group without one."""
+
+    def groups(self, run: str) -> Iterator[tuple[bytes, Row]]:
+        """The run's groups as they stand, in the order in which they were opened."""
+
     def row(self, group: bytes) -> Row | None:
         """The group's row, or None. A read: it never authorises."""
 
     def claim(self, permit: Admitted, run: str, receipt: Draft) -> Claimed | Lost:
-        """Write the durable marker, if the group is still in its initial state; the receipt only then."""
+        """Write the durable marker, if the group is `ready`; the receipt only then."""
 
     def settle(self, claimed: Claimed, state: str, receipt: Draft) -> None:
         """The claimed group comes to `state`."""
 
     def move(self, group: bytes, run: str, before: str, after: str, receipt: Draft) -> bool:
-        """Another transition (expire, revoke, abort, exhaust). False, without a receipt, if not in `before`."""
+        """Any other transition of the table. False, without a receipt, if the group is not in `before`."""
 
     def record(self, run: str, receipt: Draft, refused: bytes | None = None) -> int:
         """Append a receipt that changes no state; if `refused` names a group, count one refusal against it.
@@ -116,7 +129,10 @@ class Ledger(Protocol):
         """
 
     def recover(self, run: str, at: Instant) -> tuple[bytes, ...]:
-        """After a crash: every group of the run still claimed becomes `after_crash`, with a receipt."""
+        """After a crash: every group of the run that is in flight ends as `after_crash` says, with a receipt.
+
+        Returns those groups, sorted.
+        """
 
     def receipts(self, run: str) -> Iterator[bytes]:
         """The run's receipts, one canonical JSON line each (without line end), in order."""

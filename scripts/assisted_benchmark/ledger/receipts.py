@@ -28,7 +28,7 @@ from assisted_benchmark.kernel.clock import Instant
 from assisted_benchmark.kernel.digest import Digest, digest_of, framed
 from assisted_benchmark.kernel.errors import InputError
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.ledger.protocol import Draft, Head
+from assisted_benchmark.ledger.protocol import Draft, Head, Row
 from assisted_benchmark.ledger.states import TransitionTable
 
 SCHEMA: Final = "assisted-benchmark/receipt@1"
@@ -114,11 +114,16 @@ def write_line(
     return canonical_bytes(dict(zip(_KEYS, map(str, values), strict=True)) | {"seq": seq})
 
 
-def crash_draft(group: bytes, candidate: str, at: Instant, prev: str) -> Draft:
-    """The receipt of a group that a crash left claimed. Its id follows from its place, so recovery needs no chance."""
+def crash_draft(group: bytes, row: Row, claimed: bool, at: Instant, prev: str) -> Draft:
+    """The receipt of a group that a crash left in flight. Its id follows from its place, so recovery needs no chance.
+
+    Only what was `claimed` may be out. What was not had no marker, so nothing of it was sent.
+    """
     receipt_id = digest_of("recovery@1", prev.encode(), group)[7:39]
-    detail = "the process ended between the marker and the outcome"
-    return Draft(OUTCOME, receipt_id, at, Reason.OUTCOME_UNKNOWN.value, candidate=candidate, detail=detail)
+    reason = Reason.OUTCOME_UNKNOWN if claimed else Reason.CANCELLED
+    when = "between the marker and the outcome" if claimed else f"before a marker, while this was {row.state}"
+    detail = f"the process ended {when}"
+    return Draft(OUTCOME, receipt_id, at, reason.value, candidate=row.candidate, detail=detail)
 
 
 @frozen
@@ -242,7 +247,8 @@ class _Walk:
         self.findings: list[Finding] = []
         self._run = run
         self._ledger = ledger_id
-        self._initial = table.initial
+        self._initial = str(table.initial)
+        self._unclaimed = frozenset(map(str, table.unclaimed))
         # As plain strings: an enumeration's members hash more slowly.
         self._edges = frozenset((str(before), str(after)) for before, after in table.edges)
         self._states: dict[str, str] = {}
@@ -254,7 +260,8 @@ class _Walk:
 
     def all(self, lines: list[bytes]) -> None:
         """Walk every line. Where the chain is broken it goes on from the line that it stands at."""
-        run, ledger, states, initial, edges = self._run, self._ledger, self._states, self._initial, self._edges
+        run, ledger, states, edges = self._run, self._ledger, self._states, self._edges
+        initial, unclaimed = self._initial, self._unclaimed
         seq, prev = 0, self._prev
         for number, line in enumerate(lines, 1):
             value = _read(line)
@@ -270,7 +277,7 @@ class _Walk:
                     self.find(Reason.CHAIN_BROKEN, number, value["seq"], _breach(value["seq"], seq))
                     seq = value["seq"]
                 elif (value["before"] or value["kind"] == OUTCOME) and (
-                    fault := _contradiction(value, states.get(value["group"], initial), initial, edges)
+                    fault := _contradiction(value, states.get(value["group"], initial), unclaimed, edges)
                 ):
                     self.find(Reason.RECEIPT_INCONSISTENT, number, seq, fault)
                 if value["before"]:
@@ -300,11 +307,13 @@ def _breach(seq: int, expected: int) -> str:
     return f"receipt {seq} stands where {expected} should: it was repeated or moved"
 
 
-def _contradiction(value: dict[str, Any], now: str, initial: str, edges: frozenset[tuple[str, str]]) -> str:
+def _contradiction(
+    value: dict[str, Any], now: str, unclaimed: frozenset[str], edges: frozenset[tuple[str, str]]
+) -> str:
     """What a transition or an outcome says that cannot be so after the receipts before it; empty if nothing."""
     before = value["before"]
     if not before:
-        return "an outcome of a group that was never claimed" if now == initial else ""
+        return "an outcome of a group that was never claimed" if now in unclaimed else ""
     if before != now:
         return f"a group left `{before}` while it was `{now}`"
     return "" if (before, value["state"]) in edges else f"no edge `{before}` -> `{value['state']}`"

@@ -1,8 +1,12 @@
 """The rows of a ledger's SQLite file: their statements, their shapes, and the MAC over each.
 
-All that decides about a run is one row: its record, the names of its groups, what state each of them
-is in, and the end of its receipts, under one MAC. The table `groups` only says which run a name is of;
-that the run has a group of that name, its own row must say.
+All that decides about a run is one row: its record, the names of the groups that it began with, what state each of
+them is in, how many groups were opened later, and the end of its receipts, under one MAC. The table `groups` only says
+which run a name is of; that the run has a group of that name, its own row must say.
+
+A group that was opened later is a row of its own, so that a change of it costs the same beside few and beside many.
+Its MAC covers its run, its name, its record (by a digest, the record lies apart), how it stands, and how long its
+run's chain was when it came to stand so. Runs and these groups are numbered together, without a gap.
 """
 
 from __future__ import annotations
@@ -18,16 +22,32 @@ from assisted_benchmark.kernel.errors import IntegrityError
 from assisted_benchmark.kernel.keys import KeyRing, Purpose
 from assisted_benchmark.kernel.reasons import Reason
 
-_RUN: Final = "run, runs.num, record, names, states, length, digest, mac"
-ADD_RUN: Final = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_RUN: Final = "run, runs.num, record, names, states, later, length, digest, mac"
+_LATER: Final = "later.num, run, name, kept, state, candidate, refusals, length, mac"
+ADD_RUN: Final = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 ADD_GROUP: Final = "INSERT INTO groups VALUES (?, ?)"
 ADD_RECEIPT: Final = "INSERT INTO receipts VALUES (?, ?, ?)"
-MOVE_RUN: Final = "UPDATE runs SET states = ?, length = ?, digest = ?, mac = ? WHERE num = ? AND mac = ?"
+MOVE_RUN: Final = "UPDATE runs SET states = ?, later = ?, length = ?, digest = ?, mac = ? WHERE num = ? AND mac = ?"
 READ_RUN: Final = f"SELECT {_RUN} FROM runs WHERE run = ?"  # noqa: S608 - made of constants
 READ_RUN_OF_GROUP: Final = f"SELECT {_RUN} FROM groups LEFT JOIN runs USING (num) WHERE name = ?"  # noqa: S608 - as above
 READ_RUNS: Final = f"SELECT {_RUN}, line FROM runs LEFT JOIN receipts ON receipts.num = runs.num AND seq = length"  # noqa: S608 - as above
-COUNT_RUNS: Final = "SELECT count(*), coalesce(max(num), 0) FROM runs"
+COUNT: Final = (
+    "SELECT (SELECT count(*) FROM runs) + (SELECT count(*) FROM later),"
+    " max((SELECT coalesce(max(num), 0) FROM runs), (SELECT coalesce(max(num), 0) FROM later))"
+)
 READ_NAMES: Final = "SELECT name FROM groups WHERE num = ? ORDER BY name"
+IN_BOTH: Final = "SELECT 1 FROM groups JOIN later USING (name) WHERE groups.num = ?"
+KNOWN: Final = "SELECT 1 FROM groups WHERE name = ? UNION ALL SELECT 1 FROM later WHERE name = ?"
+ADD_LATER: Final = "INSERT INTO later VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+ADD_RECORD: Final = "INSERT INTO records VALUES (?, ?)"
+MOVE_LATER: Final = (
+    "UPDATE later SET state = ?, candidate = ?, refusals = ?, length = ?, mac = ? WHERE num = ? AND mac = ?"
+)
+READ_LATER: Final = f"SELECT {_LATER} FROM later WHERE name = ?"  # noqa: S608 - made of constants
+READ_LATER_OF_RUN: Final = f"SELECT {_LATER} FROM later WHERE run = ? ORDER BY num"  # noqa: S608 - as above
+READ_ALL_LATER: Final = f"SELECT {_LATER}, record FROM later LEFT JOIN records USING (num)"  # noqa: S608 - as above
+READ_RECORD: Final = "SELECT record FROM records WHERE num = ?"
+
 
 # A group's state, the candidate that was claimed (or empty), and how many refusals were counted.
 GroupState: TypeAlias = tuple[str, str, int]
@@ -40,10 +60,23 @@ class RunRow(NamedTuple):
     record: bytes
     places: dict[bytes, int]
     states: tuple[GroupState, ...]
+    later: int
     length: int
     digest: str
     mac: bytes
     sealed: blake2b
+
+
+class LaterRow(NamedTuple):
+    """The row of a group that was opened later. `kept` digests its record, `length` is its chain's at its last change."""
+
+    num: int
+    run: int
+    name: bytes
+    kept: bytes
+    now: GroupState
+    length: int
+    mac: bytes
 
 
 class Macs:
@@ -52,7 +85,9 @@ class Macs:
     def __init__(self, keys: KeyRing) -> None:
         secret = keys.key(Purpose.LEDGER).secret
         # Begun once a kind, as taking in the key is most of the work; each MAC goes on from a copy.
-        self._run, self._meta = (blake2b(key=secret, digest_size=32, person=kind) for kind in (b"run", b"meta"))
+        self._run, self._later, self._meta = (
+            blake2b(key=secret, digest_size=32, person=kind) for kind in (b"run", b"later", b"meta")
+        )
 
     def sealed(self, num: int, run: str, record: bytes, names: bytes) -> blake2b:
         """The begin of a run's MAC: over what never changes."""
@@ -60,10 +95,18 @@ class Macs:
         mac.update(f"{num},{len(run)},{len(record)},{len(names)},{run}".encode() + record + names)
         return mac
 
-    def run(self, sealed: blake2b, states: bytes, length: int, digest: str) -> bytes:
+    def run(self, sealed: blake2b, states: bytes, later: int, length: int, digest: str) -> bytes:
         """Over a run's whole row."""
         mac = sealed.copy()
-        mac.update(f"{length},{digest},".encode() + states)
+        mac.update(f"{later},{length},{digest},".encode() + states)
+        return mac.digest()
+
+    def later(self, num: int, run: int, name: bytes, kept: bytes, now: GroupState, length: int) -> bytes:
+        """Over the whole row of a group that was opened later."""
+        mac = self._later.copy()
+        state, candidate, refusals = now
+        sizes = f"{num},{run},{len(name)},{len(kept)},{len(state)},{len(candidate)},{refusals},{length},"
+        mac.update(sizes.encode() + name + kept + f"{state}{candidate}".encode())
         return mac.digest()
 
     def meta(self, ledger_id: str, states: str) -> bytes:
@@ -74,13 +117,26 @@ class Macs:
 
     def run_row(self, columns: tuple[Any, ...]) -> RunRow:
         """A run's row from its columns, if it is there and verifies."""
-        run, num, record, names, states, length, digest, mac = columns
+        run, num, record, names, states, later, length, digest, mac = columns
         if mac is None:
             raise IntegrityError(Reason.LEDGER_TAMPERED, "the run of a group was removed")
         sealed = self.sealed(num, run, record, names)
-        if not compare_digest(mac, self.run(sealed, states, length, digest)):
+        if not compare_digest(mac, self.run(sealed, states, later, length, digest)):
             raise IntegrityError(Reason.LEDGER_TAMPERED, f"the run `{run}` was edited")
-        return RunRow(num, record, places_of(names), unpacked(states), length, digest, mac, sealed)
+        return RunRow(num, record, places_of(names), unpacked(states), later, length, digest, mac, sealed)
+
+    def later_row(self, columns: tuple[Any, ...]) -> LaterRow:
+        """The row of a group that was opened later from its columns, if it verifies."""
+        num, run, name, kept, state, candidate, refusals, length, mac = columns
+        now = (state, candidate, refusals)
+        if not compare_digest(mac, self.later(num, run, name, kept, now, length)):
+            raise IntegrityError(Reason.LEDGER_TAMPERED, f"the group `{name.hex()}` was edited")
+        return LaterRow(num, run, name, kept, now, length, mac)
+
+
+def kept(record: bytes) -> bytes:
+    """The digest of a later group's record, for its row."""
+    return blake2b(record, digest_size=32, person=b"record").digest()
 
 
 def pack_names(names: Iterable[bytes]) -> bytes:

@@ -39,9 +39,15 @@ SCHEMA: Final = (
     "CREATE TABLE meta (one INTEGER PRIMARY KEY CHECK (one = 1), ledger TEXT NOT NULL, states TEXT NOT NULL,"
     " mac BLOB NOT NULL) STRICT",
     "CREATE TABLE runs (num INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, record BLOB NOT NULL, names BLOB NOT NULL,"
-    " states BLOB NOT NULL, length INTEGER NOT NULL, digest TEXT NOT NULL, mac BLOB NOT NULL) STRICT",
+    " states BLOB NOT NULL, later INTEGER NOT NULL, length INTEGER NOT NULL, digest TEXT NOT NULL, mac BLOB NOT NULL)"
+    " STRICT",
     "CREATE TABLE groups (name BLOB PRIMARY KEY, num INTEGER NOT NULL) STRICT, WITHOUT ROWID",
     "CREATE INDEX groups_of_run ON groups (num)",
+    "CREATE TABLE later (num INTEGER PRIMARY KEY, run INTEGER NOT NULL, name BLOB NOT NULL UNIQUE, kept BLOB NOT NULL,"
+    " state TEXT NOT NULL, candidate TEXT NOT NULL, refusals INTEGER NOT NULL, length INTEGER NOT NULL,"
+    " mac BLOB NOT NULL) STRICT",
+    "CREATE INDEX later_of_run ON later (run)",
+    "CREATE TABLE records (num INTEGER PRIMARY KEY, record BLOB NOT NULL) STRICT",
     "CREATE TABLE receipts (num INTEGER NOT NULL, seq INTEGER NOT NULL, line BLOB NOT NULL,"
     " PRIMARY KEY (num, seq)) STRICT, WITHOUT ROWID",
 )
@@ -88,7 +94,7 @@ class Store:
             if os.path.lexists(f"{path}{suffix}"):
                 require_private(Path(f"{path}{suffix}"))
         self.others_wrote = True
-        self._mark: Mark | None = None
+        self._marks: list[Mark] = []
         self._process = os.getpid()
         self._lock = Lock()
         self._version = self._begun = -1
@@ -127,14 +133,14 @@ class Store:
             return self._cursor.execute(sql, values).fetchall()
 
     def anchored(self, num: int) -> Mark:
-        """A run's mark outside of a turn; raises as `select` does."""
+        """A row's mark outside of a turn; raises as `select` does."""
         with self._lock, _our_errors():
             self._require_own_process()
             return self.anchor.read(num)
 
     def commit(self, mark: Mark) -> None:
-        """Let this turn end in a COMMIT, and the one run that it wrote at `mark`; without it a turn changes nothing."""
-        self._mark = mark
+        """Let this turn end in a COMMIT, and a row that it wrote at `mark`; without any a turn changes nothing."""
+        self._marks.append(mark)
 
     def __enter__(self) -> Store:
         """Begin a turn. `others_wrote` then says whether what was read in earlier turns may be stale."""
@@ -144,7 +150,7 @@ class Store:
             self._queue.enter()
             try:
                 self._cursor.execute("BEGIN IMMEDIATE")
-                self._mark = None
+                self._marks.clear()
                 self._begun = self._data_version()
                 self.others_wrote = self._begun != self._version
             except BaseException:
@@ -164,10 +170,11 @@ class Store:
         """End the turn: all of it, or none."""
         sound = False
         try:
-            if error is None and self._mark is not None:
+            if error is None and self._marks:
                 self._cursor.execute("COMMIT")
                 self._version = self._data_version()
-                self.anchor.write(self._mark)
+                for mark in self._marks:
+                    self.anchor.write(mark)
             else:
                 self._cursor.execute("ROLLBACK")
                 self._version = self._begun

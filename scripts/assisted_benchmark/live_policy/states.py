@@ -27,7 +27,7 @@ LIVE_TABLE: Final = TransitionTable(
     name="live",
     initial=State.SEALED,
     claimed=State.DISPATCHING,
-    after_crash=State.UNRESOLVED,
+    after_crash={State.DISPATCHING: State.UNRESOLVED},
     edges=frozenset(
         {
             (State.SEALED, State.DISPATCHING),

@@ -1,34 +1,59 @@
-"""What every ledger promises, over all of them."""
+"""What every ledger promises, over all of them, of groups that came with their run and of those that came later."""
 
 import json
 from collections.abc import Iterator
 
 import pytest
-from ledger_bench import APPROVE, HOLD, MAKERS, NOW, RECORD, a_claim, a_draft, a_group, a_permit, verified
+from ledger_bench import (
+    APPROVE,
+    HOLD,
+    MAKERS,
+    NOW,
+    OPENED,
+    RECORD,
+    a_claim,
+    a_draft,
+    a_group,
+    a_permit,
+    an_opening,
+    verified,
+)
 from marks import promise
 
 from assisted_benchmark.kernel.canonical import canonical_bytes, parse
 from assisted_benchmark.kernel.errors import CanonicalError, LedgerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Claimed, Head, Ledger, Lost, Row
-from assisted_benchmark.ledger.receipts import first_prev
+from assisted_benchmark.ledger.receipts import first_prev, line_digest
 from assisted_benchmark.live_policy.states import LIVE_TABLE, State
 
 A, B = a_group("a"), a_group("b")
 
 
+@pytest.fixture(params=["with their run", "later"])
+def later(request) -> bool:
+    return request.param == "later"
+
+
 @pytest.fixture(params=sorted(MAKERS))
-def ledger(request, tmp_path) -> Iterator[Ledger]:
+def ledger(request, tmp_path, later) -> Iterator[Ledger]:
     made = MAKERS[request.param](tmp_path)
-    assert made.open_run("run-1", RECORD, [A, B])
+    assert made.open_run("run-1", RECORD, [] if later else [A, B])
+    if later:
+        an_opening(made, "run-1", A)
+        an_opening(made, "run-1", B)
     yield made
     made.close()
 
 
+def lines_of(ledger: Ledger, run: str = "run-1") -> list[dict[str, object]]:
+    """The run's receipts, without those of groups that came later."""
+    return [line for line in map(parse, ledger.receipts(run)) if line["reason"] != OPENED]
+
+
 def said(ledger: Ledger, run: str = "run-1") -> list[tuple[str, str, str, str]]:
     """What the receipts say, in short: kind, reason, before, state."""
-    lines = [parse(line) for line in ledger.receipts(run)]
-    return [(line["kind"], line["reason"], line["before"], line["state"]) for line in lines]
+    return [(line["kind"], line["reason"], line["before"], line["state"]) for line in lines_of(ledger, run)]
 
 
 def test_a_run_is_opened_once_and_its_record_is_kept(ledger):
@@ -136,7 +161,7 @@ def test_only_a_claim_claims(ledger):
 
 def test_recovering_an_untouched_run_does_nothing(ledger):
     assert ledger.recover("run-1", NOW) == ()
-    assert list(ledger.receipts("run-1")) == []
+    assert lines_of(ledger) == []
 
 
 @promise("K12a")
@@ -151,7 +176,7 @@ def test_recovery_makes_claimed_groups_unresolved_and_nothing_sealed(ledger):
     assert ledger.row(third) == Row("dispatching", APPROVE)
     assert ledger.recover("run-1", NOW) == ()
     assert said(ledger)[2:] == [("outcome", "outcome_unknown", "dispatching", "unresolved")] * 2
-    assert parse(list(ledger.receipts("run-1"))[2])["group"] == first.hex()
+    assert lines_of(ledger)[2]["group"] == first.hex()
     assert ledger.claim(a_permit(A), "run-1", a_draft()) == Lost("unresolved")
     assert verified(ledger, "run-1").findings == ()
 
@@ -175,18 +200,18 @@ def test_refusals_are_counted_by_group_and_all_have_receipts(ledger):
     a_claim(ledger, "run-1", A)
     assert ledger.row(A) == Row("dispatching", APPROVE, 3)
     assert said(ledger)[0] == ("decision", "not_a_candidate", "", "sealed")
-    assert ledger.head("run-1").length == 6
+    assert len(said(ledger)) == 6
     assert verified(ledger, "run-1").findings == ()
 
 
 @promise("K15")
-def test_each_run_has_a_chain_of_its_own_and_a_head(ledger):
+def test_each_run_has_a_chain_of_its_own_and_a_head(ledger, later):
     ledger.open_run("run-2", b"{}", [a_group("c")])
     assert ledger.head("run-2") == Head(0, first_prev("ledger-1", "run-2"))
     a_claim(ledger, "run-1", A)
     a_claim(ledger, "run-2", a_group("c"))
     a_claim(ledger, "run-1", B)
-    for run, length in (("run-1", 2), ("run-2", 1)):
+    for run, length in (("run-1", 4 if later else 2), ("run-2", 1)):
         lines = list(ledger.receipts(run))
         assert [json.loads(line)["seq"] for line in lines] == list(range(1, length + 1))
         assert all(canonical_bytes(parse(line)) == line for line in lines)
@@ -200,8 +225,9 @@ def test_a_receipt_says_everything_of_its_draft_and_its_place(ledger):
         "decision", "admitted", grant="g", candidate="c", server="ui", tool="click", arguments="k", detail='é "x"\n'
     )
     ledger.claim(a_permit(A), "run-1", draft)
-    (line,) = ledger.receipts("run-1")
-    assert parse(line) == {
+    (line,) = lines_of(ledger)
+    opened = list(ledger.receipts("run-1"))[:-1]
+    assert line == {
         "arguments": "k",
         "before": "sealed",
         "candidate": "c",
@@ -212,11 +238,11 @@ def test_a_receipt_says_everything_of_its_draft_and_its_place(ledger):
         "kind": "decision",
         "ledger": "ledger-1",
         "mono_ns": "9007199254740993",
-        "prev": first_prev("ledger-1", "run-1"),
+        "prev": line_digest(opened[-1]) if opened else first_prev("ledger-1", "run-1"),
         "reason": "admitted",
         "run": "run-1",
         "schema": "assisted-benchmark/receipt@1",
-        "seq": 1,
+        "seq": len(opened) + 1,
         "server": "ui",
         "state": "dispatching",
         "tool": "click",
@@ -236,14 +262,14 @@ def test_a_receipt_that_cannot_be_written_changes_nothing(ledger, text):
             attempt(a_draft(detail=text))
         assert caught.value.reason is Reason.MALFORMED_UNICODE
     assert ledger.row(A) == Row("sealed")
-    assert list(ledger.receipts("run-1")) == []
+    assert lines_of(ledger) == []
     assert ledger.record("run-1", a_draft(), A) == 1
 
 
 def test_a_backslash_and_digits_are_not_taken_for_a_nul(ledger):
     ledger.record("run-1", a_draft(detail="\\u0000"))
-    (line,) = ledger.receipts("run-1")
-    assert parse(line)["detail"] == "\\u0000"
+    (line,) = lines_of(ledger)
+    assert line["detail"] == "\\u0000"
     assert verified(ledger, "run-1").findings == ()
 
 
@@ -258,13 +284,15 @@ def test_unknown_runs_and_groups_are_named(ledger):
         (Reason.UNKNOWN_GRANT, lambda: ledger.record("run-9", a_draft())),
         (Reason.UNKNOWN_GRANT, lambda: ledger.recover("run-9", NOW)),
         (Reason.UNKNOWN_GRANT, lambda: ledger.head("run-9")),
+        (Reason.UNKNOWN_GRANT, lambda: ledger.groups("run-9")),
+        (Reason.UNKNOWN_GRANT, lambda: ledger.open_group("run-9", stranger, RECORD, a_draft())),
     ):
         with pytest.raises(LedgerError) as caught:
             attempt()
         assert caught.value.reason is reason
     assert ledger.row(stranger) is None
     assert list(ledger.receipts("run-9")) == []
-    assert list(ledger.receipts("run-1")) == []
+    assert lines_of(ledger) == []
 
 
 def test_closing_twice_is_closing(ledger):

@@ -45,9 +45,9 @@ class Editor:
         """Bring the copied runs back; with their receipts, what was written since then is cut off too."""
         with closing(apsw.Connection(self._file)) as connection:
             for row in self._old:
-                connection.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+                connection.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
                 if receipts:
-                    connection.execute("DELETE FROM receipts WHERE num = ? AND seq > ?", (row[0], row[5]))
+                    connection.execute("DELETE FROM receipts WHERE num = ? AND seq > ?", (row[0], row[6]))
 
     def do(self, *statements: str) -> None:
         with closing(apsw.Connection(self._file)) as connection:

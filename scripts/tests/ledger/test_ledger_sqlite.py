@@ -9,13 +9,27 @@ from pathlib import Path
 
 import apsw
 import pytest
-from ledger_bench import APPROVE, HOLD, KEYS, NOW, RECORD, a_claim, a_draft, a_group, a_permit, create, reopen, verified
+from ledger_bench import (
+    APPROVE,
+    HOLD,
+    KEYS,
+    NOW,
+    RECORD,
+    a_claim,
+    a_draft,
+    a_group,
+    a_permit,
+    an_opening,
+    create,
+    reopen,
+    verified,
+)
 from marks import promise
 
 from assisted_benchmark.kernel.errors import HarnessError, IntegrityError, LedgerError, MisuseError
 from assisted_benchmark.kernel.keys import KeyRing
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.ledger import files, store
+from assisted_benchmark.ledger import believed, files, store
 from assisted_benchmark.ledger.protocol import Head, Lost, Row
 from assisted_benchmark.ledger.sqlite import SqliteLedger
 from assisted_benchmark.ledger.states import TransitionTable
@@ -211,7 +225,7 @@ def test_another_table_of_states_is_refused(tmp_path):
         name="other",
         initial="sealed",
         claimed="dispatching",
-        after_crash="unresolved",
+        after_crash={"dispatching": "unresolved"},
         edges=frozenset({("sealed", "dispatching"), ("dispatching", "unresolved")}),
     )
 
@@ -268,7 +282,7 @@ EDITS = {
     "head": "UPDATE runs SET digest = 'sha256:' || hex(zeroblob(32))",
     "record": "UPDATE runs SET record = x'7b7d'",
     "number of a run": "UPDATE runs SET num = 2; UPDATE groups SET num = 2; INSERT INTO runs"
-    " SELECT 1, 'run-0', record, names, states, length, digest, mac FROM runs",
+    " SELECT 1, 'run-0', record, names, states, later, length, digest, mac FROM runs",
 }
 
 
@@ -285,6 +299,139 @@ def test_a_row_edited_by_hand_is_found(tmp_path, statement):
             ledger.recover("run-1", NOW)
 
     assert refusal(open_and_recover) == TAMPERED
+
+
+def another_later_row(columns: str) -> str:
+    return f"UPDATE later SET {columns} WHERE name = x'{A.hex()}'"
+
+
+# The same of groups that were opened later: A was claimed, B is sealed, C is another run's.
+LATER_EDITS = {
+    "state put back": another_later_row("state = 'sealed', candidate = ''"),
+    "state alone": another_later_row("state = 'succeeded'"),
+    "candidate": another_later_row(f"candidate = '{HOLD}'"),
+    "refusals": another_later_row("refusals = 7"),
+    "length": another_later_row("length = 7"),
+    "mac": another_later_row("mac = x'00'"),
+    "number": another_later_row("num = 9"),
+    "name": another_later_row(f"name = x'{a_group('d').hex()}'"),
+    "names of two exchanged": f"UPDATE later SET name = x'' WHERE num = 2; UPDATE later SET name = x'{A.hex()}'"
+    f" WHERE num = 3; UPDATE later SET name = x'{B.hex()}' WHERE num = 2",
+    "run": another_later_row("run = 4"),
+    "removed": f"DELETE FROM later WHERE name = x'{A.hex()}'",
+    "sealed one removed": f"DELETE FROM later WHERE name = x'{B.hex()}'",
+    "the last one removed": "DELETE FROM later WHERE num = 5",
+    "removed from the count of its run": "UPDATE runs SET later = 1; DELETE FROM later WHERE num = 3",
+    "digest of its record": another_later_row("kept = zeroblob(32)"),
+    "record": "UPDATE records SET record = x'7b7d' WHERE num = 2",
+    "record removed": "DELETE FROM records WHERE num = 2",
+    "records exchanged": "UPDATE records SET num = -num; UPDATE records SET num = CASE num WHEN -2 THEN 3 ELSE 2 END"
+    " WHERE num > -5",
+}
+
+
+def a_ledger_with_later_groups(folder: Path) -> None:
+    ledger = create(folder)
+    ledger.open_run("run-1", RECORD, [])
+    an_opening(ledger, "run-1", A)
+    an_opening(ledger, "run-1", B, b'{"another":1}')
+    ledger.open_run("run-2", RECORD, [])
+    an_opening(ledger, "run-2", a_group("c"))
+    a_claim(ledger, "run-1", A)
+    ledger.close()
+
+
+@promise("K11", "M11", "C23")
+@pytest.mark.parametrize("statement", LATER_EDITS.values(), ids=LATER_EDITS)
+def test_a_later_group_edited_by_hand_is_found(tmp_path, statement):
+    a_ledger_with_later_groups(tmp_path)
+    reopen(tmp_path).close()
+    edit(tmp_path, *statement.split("; "))
+    assert refusal(lambda: reopen(tmp_path)) in {TAMPERED, ROLLED_BACK}
+
+
+LATER_USES = {
+    "row": lambda ledger: ledger.row(A),
+    "claim": lambda ledger: ledger.claim(a_permit(A), "run-1", a_draft()),
+    "move": lambda ledger: ledger.move(A, "run-1", State.SEALED, State.EXPIRED, a_draft()),
+    "refusal": lambda ledger: ledger.record("run-1", a_draft(), A),
+    "groups": lambda ledger: ledger.groups("run-1"),
+    "recover": lambda ledger: ledger.recover("run-1", NOW),
+    "group_record": lambda ledger: ledger.group_record(A),
+}
+
+
+@promise("K11", "K12a", "M11")
+def test_a_later_group_edited_under_an_open_ledger_is_found_by_every_use(tmp_path):
+    a_ledger_with_later_groups(tmp_path)
+    ledger = reopen(tmp_path)
+    edit(tmp_path, LATER_EDITS["state put back"])
+    for use in LATER_USES.values():
+        assert refusal(lambda use=use: use(ledger)) == TAMPERED
+    assert ledger.row(B) == Row("sealed")
+    ledger.close()
+
+
+@promise("K11", "M11")
+@pytest.mark.parametrize("statement", ["UPDATE records SET record = x'7b7d'", "DELETE FROM records"])
+def test_a_record_edited_or_removed_under_an_open_ledger_is_not_handed_out(tmp_path, statement):
+    a_ledger_with_later_groups(tmp_path)
+    ledger = reopen(tmp_path)
+    edit(tmp_path, statement)
+    assert refusal(lambda: ledger.group_record(A)) == TAMPERED
+    assert ledger.row(A) == Row("dispatching", APPROVE)
+    ledger.close()
+
+
+@promise("K11", "K12a", "M11")
+@pytest.mark.parametrize("num", [2, 5], ids=["in the middle", "the last"])
+def test_a_later_group_that_was_removed_cannot_be_opened_anew(tmp_path, num):
+    a_ledger_with_later_groups(tmp_path)
+    ledger = reopen(tmp_path)
+    edit(tmp_path, f"DELETE FROM later WHERE num = {num}")
+    name = A if num == 2 else a_group("c")
+    for _ in range(2):
+        refused = refusal(lambda: ledger.open_group("run-1", name, RECORD, a_draft()))
+        assert refused == (TAMPERED if num == 2 else ROLLED_BACK)
+        with pytest.raises(HarnessError):
+            ledger.open_run("run-3", RECORD, [name])
+    assert refusal(lambda: list(ledger.groups("run-1" if num == 2 else "run-2"))) == TAMPERED
+    ledger.close()
+
+
+@promise("K12a", "M11")
+def test_a_conditional_write_of_a_later_group_that_meets_no_row_is_no_permit(tmp_path):
+    a_ledger_with_later_groups(tmp_path)
+    ledger = reopen(tmp_path)
+    changes, answers = ledger._store.changes, iter([1, 0])
+    ledger._store.changes = lambda: next(answers)
+    assert refusal(lambda: ledger.claim(a_permit(B), "run-1", a_draft())) == TAMPERED
+    ledger._store.changes = changes
+    assert ledger.row(B) == Row("sealed")
+    a_claim(ledger, "run-1", B)
+    assert verified(ledger, "run-1").findings == ()
+    ledger.close()
+
+
+@promise("K11", "M11")
+def test_later_groups_are_there_when_the_ledger_is_opened_again(tmp_path):
+    a_ledger_with_later_groups(tmp_path)
+    ledger = reopen(tmp_path)
+    assert list(ledger.groups("run-1")) == [(A, Row("dispatching", APPROVE)), (B, Row("sealed"))]
+    assert (ledger.group_record(A), ledger.group_record(B)) == (RECORD, b'{"another":1}')
+    assert ledger.open_group("run-2", B, RECORD, a_draft()) is False
+    assert ledger.recover("run-1", NOW) == (A,)
+    assert verified(ledger, "run-1").findings == ()
+    ledger.close()
+
+
+def test_a_later_group_is_one_of_its_own_run_only(tmp_path):
+    a_ledger_with_later_groups(tmp_path)
+    ledger = reopen(tmp_path)
+    cross_run = (LedgerError, Reason.CROSS_RUN)
+    assert refusal(lambda: ledger.claim(a_permit(a_group("c")), "run-1", a_draft())) == cross_run
+    assert ledger.row(a_group("c")) == Row("sealed")
+    ledger.close()
 
 
 @promise("K11")
@@ -343,9 +490,9 @@ def test_a_conditional_write_that_meets_no_row_is_no_permit(tmp_path):
 def test_a_claim_is_decided_by_the_row_and_not_by_what_was_remembered(tmp_path):
     ledger = create(tmp_path)
     ledger.open_run("run-1", RECORD, [A])
-    sealed = ledger._remembered["run-1"]
+    sealed = ledger._believed._runs["run-1"]
     a_claim(ledger, "run-1", A)
-    ledger._remembered["run-1"] = sealed
+    ledger._believed._runs["run-1"] = sealed
     assert refusal(lambda: ledger.claim(a_permit(A), "run-1", a_draft())) == TAMPERED
     assert ledger.claim(a_permit(A), "run-1", a_draft()) == Lost("dispatching")
     ledger.close()
@@ -545,9 +692,7 @@ def test_a_closed_ledger_and_one_from_before_a_fork_refuse(tmp_path, monkeypatch
 
 
 def test_what_is_remembered_is_bounded(tmp_path, monkeypatch):
-    from assisted_benchmark.ledger import sqlite
-
-    monkeypatch.setattr(sqlite, "_REMEMBERED", 2)
+    monkeypatch.setattr(believed, "_REMEMBERED", 2)
     ledger = create(tmp_path)
     groups = [a_group(str(number)) for number in range(5)]
     for number, group in enumerate(groups):
@@ -555,7 +700,9 @@ def test_what_is_remembered_is_bounded(tmp_path, monkeypatch):
     for number, group in enumerate(groups):
         a_claim(ledger, f"run-{number}", group)
         assert ledger.head(f"run-{number}").length == 1
-    assert len(ledger._remembered) <= 2
+        an_opening(ledger, "run-0", a_group(f"later {number}"))
+    assert len(ledger._believed._runs) <= 2
+    assert len(ledger._believed._later) <= 2
     ledger.close()
 
 
