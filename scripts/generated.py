@@ -6,6 +6,7 @@ import ast
 import sys
 from pathlib import Path
 
+from assisted_benchmark.capability import registry_document
 from assisted_benchmark.contract import published
 from assisted_benchmark.contract.shape import Shape, json_schema
 from assisted_benchmark.kernel.reasons import REASONS, Layer
@@ -13,13 +14,12 @@ from assisted_benchmark.ledger.states import TransitionTable, drawn
 from assisted_benchmark.live_policy import policy_document
 from assisted_benchmark.live_policy.states import LIVE_TABLE
 from assisted_benchmark.report.record import SHAPE as REPORT_SHAPE
-from assisted_benchmark.suite.live.scenario_shape import CANDIDATES_SHAPE, SCENARIO_SHAPE
+from assisted_benchmark.suite.brokers import BROKERS
 
 ROOT = Path(__file__).resolve().parent.parent
 
 _SCHEMAS: dict[str, tuple[Shape, str]] = {
-    "scenario": (SCENARIO_SHAPE, "*.scenario.yaml: one agent, one policy, and what must come of it"),
-    "candidates": (CANDIDATES_SHAPE, "*.candidates.yaml: a choice group filled for one task"),
+    **{kind.schema[19:-2]: (kind.shape, kind.title) for broker in BROKERS for kind in broker.kinds},
     "report": (REPORT_SHAPE, "report.json: what came of a run"),
 }
 
@@ -43,7 +43,8 @@ _ROOMS = (
 
 def files() -> dict[Path, str]:
     """Every generated file and its whole text."""
-    schemas = {**published.published_schemas(), **policy_document.published_schemas()}
+    rooms = (published, policy_document, registry_document)
+    schemas = {name: schema for room in rooms for name, schema in room.published_schemas().items()}
     for name, (shape, title) in _SCHEMAS.items():
         schemas[f"{name}.schema.json"] = json_schema(shape, id=f"urn:assisted-benchmark:{name}@1", title=title)
     texts = {ROOT / "schemas" / name: published.schema_text(schema) for name, schema in schemas.items()}
@@ -66,9 +67,15 @@ def _rooms() -> str:
     for room in _ROOMS:
         folder = ROOT / "scripts" / "assisted_benchmark" / room
         about = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
-        names = ", ".join(sorted(path.stem for path in folder.glob("[!_]*.py")))
-        rows.append(f"| `{room}` | {about.splitlines()[0]} | {names} |")
+        rows.append(f"| `{room}` | {about.splitlines()[0]} | {_names(folder)} |")
     return "\n".join(rows) + "\n"
+
+
+def _names(folder: Path) -> str:
+    """The modules of a folder, then each folder in it with its own."""
+    inner = [each.parent for each in sorted(folder.glob("*/__init__.py"))]
+    modules = ", ".join(sorted(path.stem for path in folder.glob("[!_]*.py")))
+    return "; ".join(filter(None, (modules, *(f"{each.name}/: {_names(each)}" for each in inner))))
 
 
 def _reasons() -> str:

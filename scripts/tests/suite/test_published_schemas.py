@@ -10,7 +10,13 @@ from suite_world import ROOT
 from assisted_benchmark.contract.strict_yaml import load
 
 FILES = sorted(path for folder in ("contracts", "fixtures") for path in (ROOT / folder).rglob("*.yaml"))
-KINDS = {".contract": "contract", ".policy": "policy", ".scenario": "scenario", ".candidates": "candidates"}
+KINDS = {
+    ".changes": "changes",
+    ".contract": "contract",
+    ".policy": "policy",
+    ".scenario": "scenario",
+    ".candidates": "candidates",
+}
 
 
 @promise("H4")
