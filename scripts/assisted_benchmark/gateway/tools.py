@@ -8,7 +8,7 @@ toolsets decides which of them a session serves.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from enum import StrEnum, unique
+from enum import Enum, unique
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from attrs import field, frozen
@@ -32,8 +32,8 @@ class Session(NamedTuple):
 
 
 @unique
-class Silence(StrEnum):
-    """Why a question has no answer."""
+class Silence(Enum):
+    """Why a question has no answer. No text: a raw answer never equals one of these."""
 
     TIMED_OUT = "timed_out"
     CANCELLED = "cancelled"  # the agent cancelled the call that asked

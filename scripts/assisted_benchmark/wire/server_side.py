@@ -214,6 +214,9 @@ class ServerSide:
             return Problem(INVALID_PARAMS, "a call needs a name, and arguments that are an object")
         if not any(tool["name"] == name for tool in self._offer.tools()):
             return Problem(INVALID_PARAMS, "no such tool")
+        state, answers = request.params.get("requestState", ""), request.params.get("inputResponses", {})
+        if self.stateless and (type(state) is not str or type(answers) is not dict):
+            return Problem(INVALID_PARAMS, "a call that resumes another has a `requestState` that is a string")
         return ToolCall(request.id, name, arguments, token, capabilities, request.params)
 
 

@@ -1,0 +1,210 @@
+"""An agent's session: strict frames in, calls handed to their tools, answers out.
+
+One thread reads and never waits for a tool: calls run on a bounded set of threads, so that a
+cancellation, a ping or another call is served while a person is being asked. Every answer
+and every question is one whole line under one lock.
+
+When the agent closes its side, open questions fail, what was asked before is still answered,
+and `serve` returns once nothing runs any more. An interrupt cancels what is in flight first.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from assisted_benchmark.gateway.flight import Flight, Limits, Ties
+from assisted_benchmark.gateway.lines_out import LinesOut
+from assisted_benchmark.gateway.questions import Questions
+from assisted_benchmark.gateway.tools import Session, ToolRegistration
+from assisted_benchmark.kernel.canonical import parse
+from assisted_benchmark.kernel.clock import Clock
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.strict_json import Json
+from assisted_benchmark.kernel.text import shown
+from assisted_benchmark.wire.frames import (
+    INTERNAL_ERROR,
+    PARSE_ERROR,
+    Bad,
+    Id,
+    Request,
+    Response,
+    Splitter,
+    read_frame,
+    write_error,
+)
+from assisted_benchmark.wire.outcomes import Era, Odd, Oddity
+from assisted_benchmark.wire.server_side import (
+    Answer,
+    CallCancelled,
+    Problem,
+    ServerSide,
+    ToolCall,
+    ToolProblem,
+    answered,
+    cancels,
+    refusal,
+)
+
+_CHUNK: Final = 1 << 16
+
+
+class Face:
+    """What the gateway says that it is, and the tools that it serves. The list does not change."""
+
+    list_changed = False
+
+    def __init__(self, tools: Sequence[ToolRegistration], instructions: str = "") -> None:
+        self.registered = {tool.name: tool for tool in tools}
+        self.instructions = instructions
+
+    def info(self) -> dict[str, Json]:
+        return {"name": "assisted-benchmark", "version": "1"}
+
+    def tools(self) -> list[Json]:
+        return [tool.definition for tool in self.registered.values()]
+
+
+class AgentSession:
+    """Serves one agent on two descriptors, which stay the caller's."""
+
+    def __init__(
+        self,
+        face: Face,
+        session: Session,
+        clock: Clock,
+        *,
+        read_fd: int = 0,
+        write_fd: int = 1,
+        limits: Limits | None = None,
+    ) -> None:
+        self._face = face
+        self._session = session
+        self._clock = clock
+        self._limits = limits or Limits()
+        self._read_fd = read_fd
+        self._side = ServerSide(face)
+        self._splitter = Splitter(self._limits.line)
+        self._bell_out, self._bell_in = os.pipe()
+        self._out = LinesOut(write_fd, clock, self._limits.write_ns, self._ring)
+        self._questions = Questions()
+        self._lock = threading.Lock()
+        self._flights: dict[Id, Flight] = {}
+        self._oddities: list[Oddity] = []
+
+    @property
+    def oddities(self) -> tuple[Oddity, ...]:
+        """What the agent did that fits nothing, and tools that broke; in order, bounded."""
+        return tuple(self._oddities)
+
+    def serve(self) -> None:
+        """Answer until the agent closes its side or stops reading ours. Nothing runs any more when this returns."""
+        pool = ThreadPoolExecutor(self._limits.calls, "call")
+        try:
+            self._read_on(pool)
+        except BaseException:
+            for flight in self._in_flight():
+                flight.cancel()
+            raise
+        finally:
+            self._questions.close()
+            pool.shutdown()
+            os.close(self._bell_out)
+            os.close(self._bell_in)
+
+    # -- reading
+
+    def _read_on(self, pool: ThreadPoolExecutor) -> None:
+        poll = select.poll()
+        poll.register(self._read_fd, select.POLLIN)
+        poll.register(self._bell_out, select.POLLIN)
+        while True:
+            poll.poll()
+            if self._out.broken:
+                return
+            try:
+                chunk = os.read(self._read_fd, _CHUNK)
+            except OSError:
+                return
+            if not chunk:
+                break
+            for line in self._splitter.feed(chunk):
+                self._take(line, pool)
+        if self._splitter.half:
+            self._out.send(write_error(None, PARSE_ERROR, "the last line has no end"))
+
+    def _ring(self) -> None:
+        os.write(self._bell_in, b"\0")
+
+    def _take(self, line: bytes | Bad, pool: ThreadPoolExecutor) -> None:
+        frame = line if isinstance(line, Bad) else read_frame(line, self._limits.line, parse)
+        with self._lock:
+            refused = refusal(frame, self._flights)
+            target = cancels(frame)
+            cancelled = None if target is None else self._flights.get(target)
+        if refused:
+            self._out.send(refused)
+        if isinstance(frame, Bad):
+            self._record(Odd.BAD_LINE, frame.detail, frame.reason)
+        if isinstance(frame, Response) or (isinstance(frame, Bad) and frame.reply):
+            self._take_answer(frame)
+        elif isinstance(frame, Request) and not refused:
+            self._serve(frame, pool)
+        elif cancelled is not None:
+            cancelled.cancel()
+
+    def _take_answer(self, frame: Response | Bad) -> None:
+        odd = self._questions.take(frame)
+        if odd in (Odd.SETTLED_ID, Odd.UNKNOWN_ID):
+            self._record(odd, f"an answer to {shown(repr(frame.id), 80)}, which is not asked any more, or never was")
+
+    def _serve(self, request: Request, pool: ThreadPoolExecutor) -> None:
+        judged: Answer | ToolCall = self._side.judge(request)
+        if isinstance(judged, ToolCall):
+            if len(self._flights) < self._limits.calls + self._limits.waiting:
+                flight = Flight(judged, self._ties())
+                with self._lock:
+                    self._flights[request.id] = flight
+                pool.submit(self._run, judged, flight)
+                return
+            judged = Problem(INTERNAL_ERROR, "too many calls are in flight; wait for answers, and call again")
+        self._out.send(self._side.line(request.id, judged))
+
+    def _ties(self) -> Ties:
+        era = Era.STATELESS if self._side.stateless else Era.HANDSHAKE
+        return Ties(self._session, era, self._side.version, self._clock, self._limits, self._out, self._questions)
+
+    # -- calls, each on a thread of the pool
+
+    def _run(self, call: ToolCall, flight: Flight) -> None:
+        answer = None if flight.cancelled else self._answer(self._face.registered[call.name], flight)
+        line = None if answer is None else self._side.line(call.id, answer)
+        flight.settle()
+        with self._lock:
+            del self._flights[call.id]  # before it is answered: from then on the agent may use the id again
+        if line:
+            self._out.send(line)
+
+    def _answer(self, tool: ToolRegistration, flight: Flight) -> Answer | None:
+        try:
+            result = tool.handle(flight)
+        except (CallCancelled, ToolProblem) as end:
+            return answered(end)
+        except Exception as broken:  # noqa: BLE001 - fails closed: what a tool broke is not for the agent to read
+            self._record(Odd.CALLBACK_FAILED, f"the tool `{tool.name}` failed: {type(broken).__name__}")
+            return Problem(INTERNAL_ERROR, "the tool failed")
+        # What only reads can always stop; of any other tool a result after a cancellation says that it acted.
+        return None if tool.read_only and flight.cancelled else result
+
+    def _in_flight(self) -> tuple[Flight, ...]:
+        with self._lock:
+            return tuple(self._flights.values())
+
+    def _record(self, kind: Odd, detail: str, reason: Reason | None = None) -> None:
+        with self._lock:
+            if len(self._oddities) < self._limits.oddities:
+                self._oddities.append(Oddity(kind, detail, reason))

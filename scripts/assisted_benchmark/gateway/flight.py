@@ -1,0 +1,148 @@
+"""One call in flight: what its tool sees of it, and what the session tells it."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final, NamedTuple
+
+import orjson
+
+from assisted_benchmark.gateway.lines_out import LinesOut
+from assisted_benchmark.gateway.questions import Question, Questions
+from assisted_benchmark.gateway.tools import QUESTION, Resumed, Session, Silence
+from assisted_benchmark.kernel.clock import SECOND, Clock, Deadline
+from assisted_benchmark.kernel.errors import MisuseError
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.strict_json import MIB, Json
+from assisted_benchmark.wire.frames import (
+    CANCELLED,
+    HANDSHAKE_VERSIONS,
+    STATELESS_VERSIONS,
+    write_notification,
+    write_request,
+)
+from assisted_benchmark.wire.outcomes import Era
+from assisted_benchmark.wire.server_side import Steps, ToolCall
+
+# Clients of earlier versions know no elicitation; those of the first version that does know no `mode`.
+_ASKING: Final = frozenset((*HANDSHAKE_VERSIONS[2:], *STATELESS_VERSIONS))
+_WITHOUT_MODE: Final = HANDSHAKE_VERSIONS[2]
+
+
+class Limits(NamedTuple):
+    """The bounds of one agent's session."""
+
+    line: int = MIB
+    calls: int = 32  # that run at a time
+    waiting: int = 1024  # that wait for their turn
+    call_ns: int = 60 * SECOND  # of a call, without the time that people took
+    human_ns: int = 600 * SECOND  # of one question, at most
+    write_ns: int = 10 * SECOND  # for which a client may leave a line unread
+    oddities: int = 100
+
+
+class Ties(NamedTuple):
+    """What a call shares with the others of its session."""
+
+    session: Session
+    era: Era
+    version: str
+    clock: Clock
+    limits: Limits
+    out: LinesOut
+    questions: Questions
+
+
+class Flight:
+    """One call in flight. `cancel` may come from any thread, the rest is for the thread of its tool."""
+
+    def __init__(self, call: ToolCall, ties: Ties) -> None:
+        self._call = call
+        self._ties = ties
+        self._steps = Steps(call.token)
+        self._ends_ns = ties.clock.now().mono_ns + ties.limits.call_ns
+        self._lock = threading.Lock()
+        self._cancelled = False
+        self._settled = False
+        self._question: Question | None = None
+
+    @property
+    def session(self) -> Session:
+        return self._ties.session
+
+    @property
+    def arguments(self) -> bytes:
+        return orjson.dumps(self._call.arguments)
+
+    @property
+    def era(self) -> Era:
+        return self._ties.era
+
+    @property
+    def deadline(self) -> Deadline:
+        return Deadline(self._ties.clock, self._ends_ns)
+
+    @property
+    def cancelled(self) -> bool:
+        return self._cancelled or self._ties.out.broken
+
+    @property
+    def can_ask(self) -> bool:
+        return self._ties.version in _ASKING and shows_forms(self._call.capabilities)
+
+    @property
+    def resumed(self) -> Resumed | None:
+        state = self._call.params.get("requestState")
+        if self._ties.era is Era.HANDSHAKE or type(state) is not str:
+            return None
+        answers = self._call.params.get("inputResponses")
+        return Resumed(state, answers.get(QUESTION) if type(answers) is dict else None)
+
+    def ask(self, message: str, requested_schema: dict[str, Json], within_ns: int) -> Json | Silence:
+        ties = self._ties
+        if ties.era is Era.STATELESS or not self.can_ask:
+            raise MisuseError(Reason.MISUSE, "this client cannot be asked while its call waits")
+        question = ties.questions.open()
+        params: dict[str, Json] = {"message": message, "requestedSchema": requested_schema}
+        if ties.version != _WITHOUT_MODE:
+            params["mode"] = "form"
+        asked = ties.clock.now().mono_ns
+        with self._lock:
+            self._question = question
+            if self._cancelled:
+                question.settle(Silence.CANCELLED)
+        if not question.settled and not ties.out.send(write_request(question.id, "elicitation/create", params)):
+            question.settle(Silence.FAILED)
+        end = question.wait(Deadline.after(ties.clock, min(within_ns, ties.limits.human_ns)))
+        ties.questions.withdraw(question)
+        self._ends_ns += ties.clock.now().mono_ns - asked
+        if end in (Silence.TIMED_OUT, Silence.CANCELLED):
+            # The question is a request of ours: it is taken back by our id, whatever became of the call.
+            ties.out.send(write_notification(CANCELLED, {"requestId": question.id, "reason": end.value}))
+        return end
+
+    def progress(self, current: float, total: float | None = None, message: str = "") -> None:
+        line = None if self._settled or self.cancelled else self._steps.line(current, total, message)
+        if line:
+            self._ties.out.send(line)
+
+    # -- for the session
+
+    def cancel(self) -> None:
+        """The agent has cancelled the call: a question that is open for it is abandoned."""
+        with self._lock:
+            self._cancelled = True
+            if self._question is not None:
+                self._question.settle(Silence.CANCELLED)
+
+    def settle(self) -> None:
+        """The call has ended: its tool has nothing more to say."""
+        self._settled = True
+
+
+def shows_forms(capabilities: Json) -> bool:
+    """Whether a client declared that it can show a form: `elicitation: {}` means that it can, url alone does not."""
+    declared = capabilities.get("elicitation")
+    if type(declared) is not dict:
+        return False
+    return type(declared.get("form")) is dict if "form" in declared else "url" not in declared
