@@ -1,4 +1,4 @@
-"""`contracts/pins.yaml`: the digest that each contract and policy must have, for the runner to trust it."""
+"""`contracts/pins.yaml`: the digest that each kind of contract and each policy must have for the runner to trust it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ PINS_SHAPE: Final = Record(
         "schema": must(Word((PINS,)), "The kind and version of this file."),
         "contracts": may(MapOf(DIGEST), "Contract ids and the digests of what they pin."),
         "policies": may(MapOf(DIGEST), "Policy ids and their digests."),
+        "changes": may(MapOf(DIGEST), "Change contract ids and their digests."),
     },
     "the pins",
 )
@@ -30,6 +31,7 @@ class Pins:
 
     contracts: dict[str, Digest]
     policies: dict[str, Digest]
+    changes: dict[str, Digest] = field(factory=dict)
     document: Document | None = field(default=None, eq=False, repr=False)
 
 
@@ -41,13 +43,14 @@ def load_pins(path: Path, root: Path) -> Pins:
     """
     document = load(read(path, root), name_below(path, root))
     check(PINS_SHAPE, document)
-    return Pins(document.value.get("contracts", {}), document.value.get("policies", {}), document)
+    value = document.value
+    return Pins(value.get("contracts", {}), value.get("policies", {}), value.get("changes", {}), document)
 
 
 def pins_text(pins: Pins) -> str:
     """The file that `load_pins` reads back as these pins."""
     lines = ["# yaml-language-server: $schema=../schemas/pins.schema.json", f"schema: {PINS}"]
-    for kind, digests in (("contracts", pins.contracts), ("policies", pins.policies)):
+    for kind, digests in (("contracts", pins.contracts), ("policies", pins.policies), ("changes", pins.changes)):
         if digests:
             lines += [f"{kind}:", *(f"  {_key(name)}: {digest}" for name, digest in sorted(digests.items()))]
     return "\n".join(lines) + "\n"

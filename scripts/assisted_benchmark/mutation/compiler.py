@@ -1,0 +1,128 @@
+"""From a spec to the exact request: what is wrong with the spec, then its bytes and their digest. Pure.
+
+The body is RFC 8785, and the same bytes are hashed, shown, sent dry and sent for real. The digest
+covers the change type and the body, so a token that is bound to it is bound to both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from assisted_benchmark.contract.json_schema import Checker
+from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes
+from assisted_benchmark.kernel.digest import Digest, digest_of
+from assisted_benchmark.kernel.redact import pointer
+from assisted_benchmark.kernel.text import did_you_mean, invisible, shown
+from assisted_benchmark.mutation.changes import ChangeContract, ChangeType
+from assisted_benchmark.mutation.fields import declared
+from assisted_benchmark.mutation.ports import Request
+from assisted_benchmark.mutation.template import filled
+
+MAX_SHOWN: Final = 2_000
+_DOMAIN: Final = "change-request@1"
+_NOT_HERE: Final = "not allowed beside the others"
+
+
+class Compiled(NamedTuple):
+    """A spec as the request that it becomes: the type, the path, the exact body, and the digest of type and body."""
+
+    change: str
+    path: str
+    body: bytes
+    digest: Digest
+
+    def dry(self, query: str) -> Request:
+        """The dry run."""
+        return Request("POST", f"{self.path}?{query}", self.body)
+
+    def real(self) -> Request:
+        """The create."""
+        return Request("POST", self.path, self.body)
+
+
+def compile_change(change: ChangeType, spec: Json) -> Compiled:
+    """The request of a spec that has no faults; the same spec always gives the same bytes."""
+    body = canonical_bytes(filled(change.template, spec))
+    return Compiled(change.name, change.path, body, request_digest(change.name, body))
+
+
+def request_digest(change: str, body: bytes) -> Digest:
+    """What a token is bound to, and what a person is shown: SHA-256 over the change type and the body's bytes."""
+    return digest_of(_DOMAIN, change.encode(), body)
+
+
+def unshowable(value: Json) -> tuple[tuple[str, str], ...]:
+    """(JSON pointer, why) of each text, keys included, that a person cannot be shown safely and whole."""
+    return tuple(_unshowable(value, ""))
+
+
+def _unshowable(value: Json, path: str) -> Iterator[tuple[str, str]]:
+    if type(value) is str:
+        if fault := _text_fault(value):
+            yield path, fault
+    elif type(value) is dict:
+        for key, each in value.items():
+            if fault := _text_fault(key):
+                yield shown(pointer(path, key)), f"its name {fault}"
+            else:
+                yield from _unshowable(each, pointer(path, key))
+    elif type(value) is list:
+        for index, each in enumerate(value):
+            yield from _unshowable(each, pointer(path, index))
+
+
+def _text_fault(text: str) -> str:
+    if text.isascii() and text.isprintable() and len(text) <= MAX_SHOWN:
+        return ""
+    if len(text) > MAX_SHOWN:
+        return f"has {len(text)} characters where {MAX_SHOWN} can be shown"
+    hidden = next((char for char in text if invisible(char)), None)
+    return "" if hidden is None else f"has the character {shown(hidden)}, which hides or changes what is seen"
+
+
+def misspelled(checker: Checker, spec: Json) -> tuple[tuple[str, str], ...]:
+    """(JSON pointer, why) of integers that are written with a point or an exponent."""
+    return tuple((path, "write an integer without point and exponent") for path in checker.integer_spelling(spec))
+
+
+def spec_faults(schema: Json, spec: Json) -> tuple[tuple[str, str], ...]:
+    """(JSON pointer, why) of all that is wrong with a spec under the fields' schema, at any level."""
+    return tuple(_faults(_checker(Canonical.of(schema)), schema, spec))
+
+
+def faults_of(change: ChangeType, spec: Json) -> tuple[tuple[str, str], ...]:
+    """`spec_faults` of a change type's own fields."""
+    return tuple(_faults(change.checker, change.fields.value, spec))
+
+
+@lru_cache(maxsize=64)
+def _checker(schema: Canonical) -> Checker:
+    return Checker(schema.value)
+
+
+def _faults(checker: Checker, schema: Json, spec: Json) -> Iterator[tuple[str, str]]:
+    for fault in checker.faults(spec):
+        if fault.unexpected:
+            known = declared(schema, _steps(fault.path))
+            names = known.get("properties", {}) if type(known) is dict else {}
+            for key in fault.unexpected:
+                near = did_you_mean(key, names)
+                yield shown(pointer(fault.path, key)), f"no field is called so{'; ' + near if near else ''}"
+        elif fault.keyword == "falseSchema":
+            yield fault.path, _NOT_HERE
+        elif fault.keyword in ("oneOf", "anyOf"):
+            known = declared(schema, _steps(fault.path))
+            yield fault.path, (type(known) is dict and known.get("description")) or fault.message
+        else:
+            yield fault.path, fault.message
+
+
+def _steps(path: str) -> tuple[str, ...]:
+    return tuple(step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:])
+
+
+def targets(contract: ChangeContract, change: ChangeType) -> str:
+    """What a person is told the request goes to."""
+    return f"POST {change.path} at {contract.endpoint}"
