@@ -10,7 +10,10 @@ from assisted_benchmark.kernel.reasons import Reason
 
 @frozen
 class NotSent:
-    """Not one byte of the call was written. `reason` is expired (the gate said no), cancelled or server_unavailable."""
+    """Not one byte of the call was written.
+
+    `reason` is expired (the gate said no), cancelled, server_unavailable, or binding_mismatch (not what was claimed).
+    """
 
     reason: Reason
     detail: str = ""
