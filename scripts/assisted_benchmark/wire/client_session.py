@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Final
 
 import orjson
 
@@ -26,22 +25,10 @@ from assisted_benchmark.kernel.errors import ServerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.wire.channel import Channel
-from assisted_benchmark.wire.exchange import Exchange, always
-from assisted_benchmark.wire.frames import (
-    CANCELLED,
-    HANDSHAKE_VERSIONS,
-    META_CAPABILITIES,
-    META_CLIENT_INFO,
-    META_SERVER_INFO,
-    META_VERSION,
-    STATELESS_VERSIONS,
-    UNSUPPORTED_VERSION,
-    Response,
-    write_call,
-    write_notification,
-    write_request,
-)
-from assisted_benchmark.wire.inbox import Inbox, as_object, judged
+from assisted_benchmark.wire.connecting import complete, connect
+from assisted_benchmark.wire.exchange import Exchange
+from assisted_benchmark.wire.frames import CANCELLED, write_call, write_notification
+from assisted_benchmark.wire.inbox import Inbox, judged
 from assisted_benchmark.wire.outcomes import (
     CallEnd,
     Connected,
@@ -52,8 +39,6 @@ from assisted_benchmark.wire.outcomes import (
     Progress,
     Uncertain,
 )
-
-CLIENT_INFO: Final[Json] = {"name": "assisted-benchmark", "version": "1"}
 
 
 class ClientSession:
@@ -135,85 +120,9 @@ class ClientSession:
         """
         self._require_turn(deadline)
         try:
-            connected = self._negotiate(deadline)
-            if connected.era is Era.STATELESS and connected.list_changed:
-                self._subscribe(deadline.child(self._limits.probe_ns))
-            return connected
+            return connect(self._exchange, self._limits, self._capabilities, self._era, deadline)
         finally:
             self._turn.release()
-
-    def _negotiate(self, deadline: Deadline) -> Connected:
-        roads: dict[Era | None, tuple[Callable[[Deadline], Connected | None], ...]] = {
-            None: (self._probe, self._initialize, self._discover),
-            Era.HANDSHAKE: (self._initialize,),
-            Era.STATELESS: (self._discover,),
-        }
-        for road in roads[self._era]:
-            connected = road(deadline)
-            if connected is not None:
-                return connected
-        raise ServerError(Reason.PROTOCOL_MISMATCH, "the server is in no era that was tried")
-
-    def _probe(self, deadline: Deadline) -> Connected | None:
-        """Look for the stateless era; silence and every error but a clear no mean the other one."""
-        try:
-            return self._discover(deadline.child(self._limits.probe_ns))
-        except ServerError as error:
-            if error.reason is Reason.PROTOCOL_MISMATCH or self.closed or deadline.passed:
-                raise
-            self._exchange.envelope = {}
-            return None
-
-    def _discover(self, deadline: Deadline) -> Connected | None:
-        """The stateless era; None where the server shows no sign of it."""
-        version = STATELESS_VERSIONS[-1]
-        self._exchange.envelope = {
-            META_VERSION: version,
-            META_CLIENT_INFO: CLIENT_INFO,
-            META_CAPABILITIES: self._capabilities,
-        }
-        answer = self._exchange.ask("server/discover", {}, deadline)
-        found = as_object(answer.result)
-        if version in _listed(found.get("supportedVersions")):
-            return Connected(Era.STATELESS, version, _server_info(found), as_object(found.get("capabilities")))
-        self._exchange.envelope = {}
-        spoken = _listed(_supported(answer))
-        if spoken and not set(spoken) & {*HANDSHAKE_VERSIONS, version}:
-            raise ServerError(Reason.PROTOCOL_MISMATCH, f"the server speaks only {shown(', '.join(spoken))}")
-        return None
-
-    def _initialize(self, deadline: Deadline) -> Connected | None:
-        """The handshake; None if the server says that it is in the stateless era after all.
-
-        That is so where a probe was answered too late: the server has locked itself to it.
-        """
-        offer = {
-            "protocolVersion": HANDSHAKE_VERSIONS[-1],
-            "capabilities": self._capabilities,
-            "clientInfo": CLIENT_INFO,
-        }
-        answer = self._exchange.ask("initialize", offer, deadline)
-        if STATELESS_VERSIONS[-1] in _listed(_supported(answer)):
-            return None
-        found = _result(answer, "initialize")
-        version = found.get("protocolVersion")
-        if version not in HANDSHAKE_VERSIONS:
-            raise ServerError(Reason.PROTOCOL_MISMATCH, f"the server answers with the version {shown(str(version))}")
-        self._inbox.send(write_notification("notifications/initialized", {}))
-        return Connected(Era.HANDSHAKE, version, found.get("serverInfo"), as_object(found.get("capabilities")))
-
-    def _subscribe(self, deadline: Deadline) -> None:
-        """Ask to hear of changes of the tool list: in the stateless era they come no other way."""
-        inbox = self._inbox
-        request_id = inbox.new_id()
-        inbox.expect_subscription(request_id)
-        params: Json = {"notifications": {"toolsListChanged": True}, "_meta": self._exchange.envelope}
-        frame = write_request(request_id, "subscriptions/listen", params)
-        self._exchange.transmit(request_id, frame, deadline, always)
-        while not inbox.subscribed and not inbox.deaf and not self.closed and self._exchange.wait(deadline):
-            pass
-        if not inbox.subscribed and not inbox.deaf:
-            inbox.lose_subscription("the server did not acknowledge the subscription to its tool list")
 
     # -- listing
 
@@ -236,7 +145,7 @@ class ClientSession:
         cursors: set[str] = set()
         params: dict[str, Json] = {}
         for _ in range(self._limits.pages):
-            page = _result(self._exchange.ask("tools/list", params, deadline), "tools/list")
+            page = complete(self._exchange.ask("tools/list", params, deadline), "tools/list")
             for tool in _tools(page):
                 if tool["name"] in tools:
                     raise ServerError(Reason.DUPLICATE_TOOL, f"the tool `{shown(tool['name'])}` is listed twice")
@@ -352,34 +261,11 @@ class ClientSession:
             raise ServerError(Reason.DEADLINE_EXCEEDED, "another call holds the session")
 
 
-def _result(answer: Response, method: str) -> dict[str, Json]:
-    if answer.error is not None:
-        raise ServerError(Reason.FAILED, f"the server refused {method} with the error {answer.error['code']}")
-    if type(answer.result) is not dict or answer.result.get("resultType", "complete") != "complete":
-        raise ServerError(Reason.MALFORMED_FRAME, f"the result of {method} is not a complete object")
-    return answer.result
-
-
 def _tools(page: dict[str, Json]) -> list[Json]:
     tools = page.get("tools")
     if type(tools) is not list or not all(type(tool) is dict and type(tool.get("name")) is str for tool in tools):
         raise ServerError(Reason.MALFORMED_FRAME, "the tool list is not a list of objects with names")
     return tools
-
-
-def _supported(answer: Response) -> Json:
-    """The versions that an `unsupported version` error names."""
-    if answer.error is None or answer.error["code"] != UNSUPPORTED_VERSION:
-        return None
-    return as_object(answer.error.get("data")).get("supported")
-
-
-def _server_info(found: dict[str, Json]) -> Json:
-    return as_object(found.get("_meta")).get(META_SERVER_INFO)
-
-
-def _listed(value: Json) -> list[str]:
-    return [each for each in value if type(each) is str] if type(value) is list else []
 
 
 def _seconds(deadline: Deadline) -> float:
