@@ -11,9 +11,11 @@ from assisted_benchmark.kernel.decision import Refused
 from assisted_benchmark.kernel.errors import HarnessError, LedgerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Claimed, Draft, Lost
+from assisted_benchmark.ledger.receipt_desk import EVENT
+from assisted_benchmark.ledger.receipts import DECISION, OUTCOME
 from assisted_benchmark.live_policy.checks import Trust
 from assisted_benchmark.live_policy.deciding import Way
-from assisted_benchmark.live_policy.desk import DECISION, EVENT, OUTCOME, Desk
+from assisted_benchmark.live_policy.desk import Desk
 from assisted_benchmark.live_policy.dispatch import Flight, Moment, Outcome, Verdict, judge
 from assisted_benchmark.live_policy.grant import group_key
 from assisted_benchmark.live_policy.opened import OpenGrant

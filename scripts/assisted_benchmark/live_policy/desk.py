@@ -2,50 +2,38 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Final
 
-from assisted_benchmark.kernel.canonical import Json, parse
 from assisted_benchmark.kernel.chance import Chance
 from assisted_benchmark.kernel.clock import Clock
 from assisted_benchmark.kernel.decision import Admitted, Refused
 from assisted_benchmark.kernel.digest import Digest
-from assisted_benchmark.kernel.errors import IntegrityError, LedgerError
-from assisted_benchmark.kernel.keys import KeyRing, Purpose
+from assisted_benchmark.kernel.errors import LedgerError
+from assisted_benchmark.kernel.keys import KeyRing
 from assisted_benchmark.kernel.reasons import LIVE_ORDER, Reason
 from assisted_benchmark.ledger.protocol import Draft, Ledger
-from assisted_benchmark.ledger.receipts import verify
+from assisted_benchmark.ledger.receipt_desk import EVENT, ReceiptDesk
+from assisted_benchmark.ledger.receipts import DECISION
 from assisted_benchmark.live_policy.grant import Session
 from assisted_benchmark.live_policy.opened import OpenGrant
 from assisted_benchmark.live_policy.states import State
 
-DECISION: Final = "decision"
-OUTCOME: Final = "outcome"
 RECONCILIATION: Final = "reconciliation"
-EVENT: Final = "event"
 
 # The chain of what was refused under a run that the ledger does not know.
 STRAY_RUN: Final = "-"
 
 _BEFORE_STORE: Final = frozenset(LIVE_ORDER[: LIVE_ORDER.index(Reason.STORE_UNAVAILABLE)])
-_RECEIPT_ID_BYTES: Final = 16
 
 
-class Desk:
-    """The ledger with all that a receipt needs: clock, chance, the key of argument digests."""
+class Desk(ReceiptDesk):
+    """The desk of the live broker: it knows what a grant's calls are, and counts refusals against its groups."""
 
-    __slots__ = ("_arguments_key", "_known", "_token", "clock", "ledger")
+    __slots__ = ("_known",)
 
     def __init__(self, ledger: Ledger, clock: Clock, chance: Chance, keys: KeyRing) -> None:
-        self.ledger = ledger
-        self.clock = clock
-        self._token = chance.token
-        self._arguments_key = keys.key(Purpose.RECEIPT_ARGUMENTS)
+        super().__init__(ledger, clock, chance, keys)
         self._known: dict[Digest, str] = {}
-
-    def keyed(self, arguments: bytes) -> str:
-        """The digest of arguments that a receipt may hold: without the key, not even `hold` can be guessed."""
-        return self._arguments_key.mac(arguments).hex()
 
     def keyed_once(self, permit: Admitted) -> str:
         """The same of a sealed candidate's arguments, computed once a candidate."""
@@ -53,26 +41,6 @@ class Desk:
         if known is None:
             known = self._known[permit.candidate] = self.keyed(permit.arguments)
         return known
-
-    def history(self, run: str) -> tuple[dict[str, Json], ...]:
-        """The run's receipts, believed only as a whole: none unless the chain verifies to its anchored end.
-
-        Raises:
-            LedgerError: the ledger cannot answer.
-            IntegrityError: chain_broken and the like; something was edited, moved or cut off.
-        """
-        ledger = self.ledger
-        # The end first: receipts that are added meanwhile lie beyond it.
-        head = ledger.head(run)
-        lines = list(islice(ledger.receipts(run), head.length))
-        found = verify(lines, run=run, ledger_id=ledger.id, head=head, table=ledger.table).findings
-        if found:
-            raise IntegrityError(found[0].reason, f"the receipts of the run do not verify: {found[0].detail}")
-        return tuple(parse(line) for line in lines)
-
-    def receipt_id(self) -> str:
-        """A random name that an agent may hear."""
-        return self._token(_RECEIPT_ID_BYTES).hex()
 
     def draft(
         self,

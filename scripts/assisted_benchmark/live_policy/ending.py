@@ -13,7 +13,9 @@ from assisted_benchmark.kernel.errors import IntegrityError, LedgerError, Misuse
 from assisted_benchmark.kernel.keys import Key
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Lost
-from assisted_benchmark.live_policy.desk import DECISION, EVENT, OUTCOME, RECONCILIATION, Desk
+from assisted_benchmark.ledger.receipt_desk import EVENT
+from assisted_benchmark.ledger.receipts import DECISION, OUTCOME
+from assisted_benchmark.live_policy.desk import RECONCILIATION, Desk
 from assisted_benchmark.live_policy.grant import Session
 from assisted_benchmark.live_policy.opened import OpenGrant
 from assisted_benchmark.live_policy.ports import Machine
