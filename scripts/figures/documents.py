@@ -8,7 +8,7 @@ import yaml
 
 from assisted_benchmark.contract.shape import check
 from assisted_benchmark.contract.strict_yaml import load
-from assisted_benchmark.suite.scenario_shape import SCENARIO_SHAPE
+from assisted_benchmark.suite.live.scenario_shape import SCENARIO_SHAPE
 from figures.figure import Figure, at_most, seconds
 
 _FIXTURES = 10_000

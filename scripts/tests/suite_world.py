@@ -3,7 +3,8 @@
 import shutil
 from pathlib import Path
 
-from assisted_benchmark.suite.bench import Bench, RunPlan
+from assisted_benchmark.suite.bench import Bench
+from assisted_benchmark.suite.plan import RunPlan
 from assisted_benchmark.suite.runner import discover
 
 ROOT = Path(__file__).resolve().parents[2]

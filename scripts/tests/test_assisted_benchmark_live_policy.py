@@ -44,7 +44,7 @@ from assisted_benchmark.live_policy.policy_document import load_policy
 from assisted_benchmark.live_policy.ports import Observation
 from assisted_benchmark.live_policy.states import LIVE_TABLE, State
 from assisted_benchmark.mcp_router.process import Launcher
-from assisted_benchmark.suite.processes import Processes
+from assisted_benchmark.suite.live.processes import Processes
 from assisted_benchmark.workloads.oracle import Oracle
 
 ROOT = Path(__file__).resolve().parents[2]

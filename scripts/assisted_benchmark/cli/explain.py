@@ -12,7 +12,8 @@ from assisted_benchmark.cli.place import root_of
 from assisted_benchmark.kernel.errors import MisuseError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import did_you_mean, shown
-from assisted_benchmark.suite.explain import NOT_ASKED, PASSED, ExplainedProposal, Explanation
+from assisted_benchmark.suite.broker import NOT_ASKED, PASSED, Explained
+from assisted_benchmark.suite.explain import Explanation
 from assisted_benchmark.suite.result import Verdict
 from assisted_benchmark.suite.runner import discover, explain, select
 
@@ -53,7 +54,7 @@ def _text(explanation: Explanation) -> str:
     return "\n".join(lines)
 
 
-def _proposal(number: int, proposal: ExplainedProposal) -> list[str]:
+def _proposal(number: int, proposal: Explained) -> list[str]:
     passed = [name for name, state in proposal.checks if state == PASSED]
     failed = [name for name, state in proposal.checks if state not in (PASSED, NOT_ASKED)]
     call = f"{proposal.server} {proposal.tool} ".lstrip()

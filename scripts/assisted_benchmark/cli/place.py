@@ -14,8 +14,8 @@ from assisted_benchmark.cli.parser import PROGRAM
 from assisted_benchmark.kernel.errors import MisuseError, Problem
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import did_you_mean, shown
+from assisted_benchmark.suite.case import Case
 from assisted_benchmark.suite.runner import REAL, discover, failed_in, latest_run, select
-from assisted_benchmark.suite.scenario import Case
 
 
 def root_of(arguments: argparse.Namespace) -> Path:

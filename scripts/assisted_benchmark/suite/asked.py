@@ -14,11 +14,11 @@ from assisted_benchmark.kernel.errors import InputError, MisuseError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.ledger.store import Durability
-from assisted_benchmark.suite.bench import MEMORY, RunPlan
-from assisted_benchmark.suite.scenario import Case, Servers
+from assisted_benchmark.suite.case import Case, Servers
+from assisted_benchmark.suite.plan import MEMORY, RunPlan
 from assisted_benchmark.suite.storage import RunDirectory, write_whole
 
-SCHEMA: Final = "assisted-benchmark/run@1"
+SCHEMA: Final = "assisted-benchmark/run@2"
 # What of a plan decides what cases come to; a run is gone on with, and joined, only where these are the same.
 _DECIDING: Final = ("seed", "durability", "servers", "repeat")
 

@@ -23,10 +23,11 @@ from typing import Any, Final
 import orjson
 
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.suite.bench import Bench, RunPlan, could_not_run, run_keys, servers_of
+from assisted_benchmark.suite.bench import Bench, could_not_run
+from assisted_benchmark.suite.case import Case, Servers
 from assisted_benchmark.suite.journal import Ended, Journal, pack, unpack
+from assisted_benchmark.suite.plan import RunPlan, run_keys, servers_of
 from assisted_benchmark.suite.result import CaseResult, Miss, Verdict
-from assisted_benchmark.suite.scenario import Case, Servers
 from assisted_benchmark.suite.storage import RunDirectory
 
 _CHUNK: Final = 64
@@ -43,6 +44,8 @@ class Worker:
         self._plan = plan
         directory = RunDirectory(plan.directory) if plan.directory is not None else None
         self._benches = [Bench(plan, part, repetition) for repetition in range(plan.repeat)]
+        for bench in self._benches:
+            bench.open({case.broker for case in cases})
         self._journal = Journal(directory.journal(part), run_keys(plan.seed)) if directory is not None else None
 
     def run(self, index: int) -> tuple[CaseResult, bytes]:

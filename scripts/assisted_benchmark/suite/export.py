@@ -17,14 +17,14 @@ from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.ledger.protocol import Head
 from assisted_benchmark.ledger.receipts import verify
-from assisted_benchmark.live_policy.states import LIVE_TABLE
 from assisted_benchmark.suite.asked import asked
+from assisted_benchmark.suite.brokers import BY_NAME
 from assisted_benchmark.suite.journal import Ended
 from assisted_benchmark.suite.storage import RunDirectory, read_keys, write_whole
 
 _RESUME: Final = "`run --resume DIR` writes the receipts anew, from the run's own journals"
 _ANEW: Final = dict.fromkeys((Reason.TORN_TAIL, Reason.CHAIN_TRUNCATED, Reason.CHAIN_MISSING), _RESUME)
-SCHEMA: Final = "assisted-benchmark/heads@2"
+SCHEMA: Final = "assisted-benchmark/heads@3"
 
 
 def write_export(directory: RunDirectory, ended: Iterable[Ended], ledger_id: str, keys: KeyRing) -> None:
@@ -35,7 +35,12 @@ def write_export(directory: RunDirectory, ended: Iterable[Ended], ledger_id: str
         receipts += [line + b"\n" for line in each.receipts]
         timing.append(orjson.dumps({"case": each.result.id, **each.timing}) + b"\n")
         if each.run:
-            head = {"case": each.result.id, "length": each.head.length, "digest": each.head.digest}
+            head = {
+                "case": each.result.id,
+                "broker": each.broker,
+                "length": each.head.length,
+                "digest": each.head.digest,
+            }
             chains[each.run] = head
     anchored = {"schema": SCHEMA, "ledger": ledger_id, "chains": chains}
     mac = keys.key(Purpose.LEDGER).mac(*_parts(anchored)).hex()
@@ -111,7 +116,7 @@ def _problems(lines: list[bytes], chains: dict[str, Any], ledger_id: str, file: 
         anchored = chains[run]
         head = Head(anchored["length"], Digest(anchored["digest"]))
         only = [line for _, line in numbered]
-        verified = verify(only, run=run, ledger_id=ledger_id, head=head, table=LIVE_TABLE)
+        verified = verify(only, run=run, ledger_id=ledger_id, head=head, table=BY_NAME[anchored["broker"]].table)
         torn = 0
         for finding in verified.findings:
             where = numbered[finding.line - 1][0] if 0 < finding.line <= len(numbered) else 0

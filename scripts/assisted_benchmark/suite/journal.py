@@ -33,9 +33,10 @@ _TAIL: Final = len(_MAC) + 64 + len(b'"}')
 
 
 class Ended(NamedTuple):
-    """A case that ended: its result, its receipts and its chain's end, and how long each phase took (ns)."""
+    """A case that ended: its result, its broker, receipts and chain's end, and how long each phase took (ns)."""
 
     result: CaseResult
+    broker: str
     run: str
     receipts: tuple[bytes, ...]
     head: Head
@@ -100,6 +101,7 @@ class Journal:
         """
         rest = orjson.dumps(
             {
+                "broker": ended.broker,
                 "run": ended.run,
                 "receipts": [receipt.decode() for receipt in ended.receipts],
                 "head": [ended.head.length, ended.head.digest],
@@ -143,6 +145,7 @@ def read_journals(files: RunDirectory, keys: KeyRing) -> Iterator[Ended]:
             length, digest = value["head"]
             yield Ended(
                 result=unpack(value["result"]),
+                broker=value["broker"],
                 run=value["run"],
                 receipts=tuple(receipt.encode() for receipt in value["receipts"]),
                 head=Head(length, Digest(digest)),

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from assisted_benchmark.contract.files import name_below, read
-from assisted_benchmark.contract.model import Server
 from assisted_benchmark.contract.pins import Pins, pins_text
-from assisted_benchmark.contract.strict_yaml import load
 from assisted_benchmark.kernel.errors import DocumentError, Problem
-from assisted_benchmark.kernel.text import shown
-from assisted_benchmark.mcp_router.identity import Artifacts
-from assisted_benchmark.mcp_router.launch import faults
 from assisted_benchmark.suite.catalogue import PINS_FILE, Catalogue, Gathered
-from assisted_benchmark.suite.in_process import cassette_of
-from assisted_benchmark.workloads.recorded import load as load_cassette
 
 
 def lint(root: Path, paths: Sequence[Path] = ()) -> list[Problem]:
@@ -28,9 +21,9 @@ def lint(root: Path, paths: Sequence[Path] = ()) -> list[Problem]:
     problems = dict.fromkeys(
         [  # contracts may share a cassette
             *gathered.problems,
-            *catalogue.pin_problems(sorted(catalogue.policies)),
+            *catalogue.pin_problems(),
             *catalogue.stray_pins(),
-            *_launch_problems(catalogue),
+            *(problem for shelf in catalogue.shelves.values() for problem in shelf.lint()),
         ]
     )
     first = PINS_FILE if catalogue.pins is None else ""
@@ -46,35 +39,11 @@ def write_pins(root: Path) -> Path:
     catalogue = Catalogue(root)
     if catalogue.problems:
         raise DocumentError(catalogue.problems)
-    pins = Pins(
-        {name: each.digest for name, each in catalogue.contracts.items()},
-        {name: each.digest for name, each in catalogue.policies.items()},
-    )
+    parts: dict[str, Any] = {part: digests for (part, _), digests in catalogue.stock().items()}
+    pins = Pins(**parts)
     path = root / PINS_FILE
     # Whole or not at all, and never through a link to somewhere else.
     part = path.with_name(f"{path.name}.part")
     part.write_text(pins_text(pins), encoding="utf-8")
     part.replace(path)
     return path
-
-
-def _launch_problems(catalogue: Catalogue) -> Iterator[Problem]:
-    """What this machine's files contradict in the contracts' launches, at the key that says otherwise."""
-    artifacts = Artifacts()
-    for name, contract in catalogue.contracts.items():
-        path = catalogue.files[name]
-        document = load(read(path, catalogue.root), name_below(path, catalogue.root))
-        for server in contract.servers:
-            place = ("server",) if contract.legacy else ("servers", server.id)
-            for where, error in faults(server.launch, path.parent, artifacts):
-                yield document.problem(error.reason, (*place, "launch", *where), error.detail, at_key=True)
-            yield from _cassette_problems(server, path.parent, catalogue.root)
-
-
-def _cassette_problems(server: Server, folder: Path, root: Path) -> Iterator[Problem]:
-    cassette = cassette_of(server, str(folder.absolute()))
-    if cassette is not None:
-        try:
-            load_cassette(cassette)
-        except DocumentError as error:
-            yield from (each._replace(file=shown(name_below(cassette, root))) for each in error.problems)

@@ -18,15 +18,15 @@ from typing import Final
 from assisted_benchmark.kernel.chance import SeededChance
 from assisted_benchmark.kernel.errors import DocumentError, IntegrityError
 from assisted_benchmark.suite.asked import asked, gone_on, joined, newly_asked, plan_for, shard, write_asked
-from assisted_benchmark.suite.bench import RunPlan, ledger_id, run_keys
+from assisted_benchmark.suite.case import Case
 from assisted_benchmark.suite.catalogue import Gathered
 from assisted_benchmark.suite.engine import results
 from assisted_benchmark.suite.explain import explain
 from assisted_benchmark.suite.export import verify_run, write_export
 from assisted_benchmark.suite.journal import Ended, read_journals
+from assisted_benchmark.suite.plan import RunPlan, ledger_id, run_keys
 from assisted_benchmark.suite.result import CaseResult, RunResult, Verdict
 from assisted_benchmark.suite.scaffold import scaffold
-from assisted_benchmark.suite.scenario import Case
 from assisted_benchmark.suite.storage import RunDirectory, create_keys, new_run_directory, run_directories, write_whole
 
 __all__ = [
@@ -65,7 +65,7 @@ def discover(root: Path, paths: Sequence[Path] = (), *, real: bool = False) -> t
     gathered = Gathered(root, paths)
     if gathered.problems:
         raise DocumentError(gathered.problems)
-    for problem in gathered.catalogue.pin_problems(sorted(gathered.used)):
+    for problem in gathered.catalogue.pin_problems(used=True):
         place = f"{problem.file}:{problem.line}" if problem.line else problem.file
         raise IntegrityError(problem.reason, f"{problem.detail}, at {place}; {problem.hint}")
     return tuple(case for case in gathered.cases if real or paths or REAL not in case.tags)

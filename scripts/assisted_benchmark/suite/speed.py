@@ -6,10 +6,11 @@ import multiprocessing
 from pathlib import Path
 from time import perf_counter
 
-from assisted_benchmark.suite.bench import Bench, RunPlan
+from assisted_benchmark.suite.bench import Bench
+from assisted_benchmark.suite.case import Case
+from assisted_benchmark.suite.plan import RunPlan
 from assisted_benchmark.suite.result import Verdict
 from assisted_benchmark.suite.runner import discover, select
-from assisted_benchmark.suite.scenario import Case
 
 
 def repeat_cases(case: Case, count: int, durability: str) -> float:

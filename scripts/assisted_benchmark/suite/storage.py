@@ -30,7 +30,7 @@ from assisted_benchmark.kernel.text import shown
 _SECRET: Final = re.compile(r"[0-9a-f]{64}")
 _NUMBER: Final = re.compile(r"[0-9]{4,}")
 _JOURNAL: Final = re.compile(r"journal-(0|[1-9][0-9]{0,8})\.jsonl")
-_LEDGER: Final = re.compile(r"([0-9]{1,9})-[0-9]+\.sqlite")
+_LEDGER: Final = re.compile(r"([0-9]{1,9})-[0-9]+(?:-[a-z]+)?\.sqlite")
 # Far beyond any run; a bound all the same, for what stands there may be anything.
 _MAX_BYTES: Final = 8192 * MIB
 

@@ -4,7 +4,7 @@ import pytest
 from marks import promise
 from suite_world import a_root, cases_in, ran, scenario
 
-from assisted_benchmark.suite.agents import CaseAgent, Heard, PlanAgent, Shot
+from assisted_benchmark.suite.live.agents import CaseAgent, Heard, PlanAgent, Shot
 from assisted_benchmark.workloads.oracle import Claim
 
 READ, YES, NO = Shot(raw=b"read"), Shot(raw=b"yes"), Shot(raw=b"no")

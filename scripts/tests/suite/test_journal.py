@@ -3,8 +3,8 @@
 from marks import promise
 from suite_world import ROOT, ran
 
-from assisted_benchmark.suite.bench import run_keys
 from assisted_benchmark.suite.journal import Journal, pack, read_journals
+from assisted_benchmark.suite.plan import run_keys
 from assisted_benchmark.suite.result import Miss, Verdict
 from assisted_benchmark.suite.runner import discover
 from assisted_benchmark.suite.storage import RunDirectory

@@ -10,6 +10,7 @@ from assisted_benchmark.kernel.errors import DocumentError, MisuseError, Problem
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.suite.catalogue import Catalogue
 from assisted_benchmark.suite.lint import lint, write_pins
+from assisted_benchmark.suite.live.shelf import LiveShelf
 from assisted_benchmark.suite.runner import discover, scaffold
 
 
@@ -43,7 +44,7 @@ def test_pins_that_are_missing_or_differ_are_shown_until_they_are_written(tmp_pa
     policy.write_text(policy.read_text().replace("120s", "90s"))
     pins = root / "contracts/pins.yaml"
     pins.write_text("\n".join(line for line in pins.read_text().splitlines() if "lba-witness" not in line) + "\n")
-    known = Catalogue(root).policies
+    known = LiveShelf(root, None).policies
     lines = pins.read_text().splitlines()
     pinned = Catalogue(ROOT).pins.policies["ui-decision"]
     assert [(each.reason, each.line, each.detail) for each in lint(root)] == [

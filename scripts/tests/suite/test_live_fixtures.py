@@ -6,10 +6,10 @@ from marks import promise
 from suite_world import ROOT, ran
 
 from assisted_benchmark.kernel.reasons import LIVE_ORDER
-from assisted_benchmark.suite.faults import At, Kind
+from assisted_benchmark.suite.case import Servers
+from assisted_benchmark.suite.live.faults import At, Kind
 from assisted_benchmark.suite.result import Verdict
 from assisted_benchmark.suite.runner import discover
-from assisted_benchmark.suite.scenario import Servers
 from assisted_benchmark.workloads.faults import FaultKind
 
 CASES = [case for case in discover(ROOT) if case.servers is Servers.IN_PROCESS]

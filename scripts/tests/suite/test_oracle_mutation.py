@@ -4,9 +4,9 @@ import pytest
 from marks import promise
 from suite_world import ROOT, ran
 
-from assisted_benchmark.suite import in_process
+from assisted_benchmark.suite.case import Servers
+from assisted_benchmark.suite.live import in_process
 from assisted_benchmark.suite.runner import discover
-from assisted_benchmark.suite.scenario import Servers
 from assisted_benchmark.workloads.synthetic_ui import SyntheticUi
 
 OTHER = {"approve": "hold", "hold": "approve"}

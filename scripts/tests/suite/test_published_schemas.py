@@ -14,6 +14,7 @@ KINDS = {
     ".changes": "changes",
     ".contract": "contract",
     ".policy": "policy",
+    ".registry": "registry",
     ".scenario": "scenario",
     ".candidates": "candidates",
 }

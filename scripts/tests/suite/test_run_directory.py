@@ -29,10 +29,11 @@ from assisted_benchmark.kernel.strict_json import MAX_NODES
 from assisted_benchmark.ledger.memory import MemoryLedger
 from assisted_benchmark.ledger.protocol import Head
 from assisted_benchmark.ledger.sqlite import SqliteLedger
-from assisted_benchmark.suite import bench
 from assisted_benchmark.suite.asked import newly_asked
 from assisted_benchmark.suite.export import write_export
 from assisted_benchmark.suite.journal import Journal, read_journals
+from assisted_benchmark.suite.live import stage
+from assisted_benchmark.suite.plan import run_keys
 from assisted_benchmark.suite.result import Verdict
 from assisted_benchmark.suite.runner import (
     RunPlan,
@@ -194,7 +195,7 @@ def test_cases_that_could_not_run_are_tried_again_and_their_last_line_counts(cas
         raise HarnessError(Reason.STORE_UNAVAILABLE, "no space")
 
     with monkeypatch.context() as patched:
-        patched.setattr(bench, "models_of", full)
+        patched.setattr(stage, "models_of", full)
         first = run(cases, plan)
     assert {case.verdict for case in first.cases} == {Verdict.COULD_NOT_RUN}
     for part in range(1, 11):  # ten dead workers' later, the names of journals no longer sort by letter
@@ -252,7 +253,7 @@ def test_a_full_disk_ends_the_run_with_whole_lines_and_it_goes_on_later(cases, p
         patched.setattr(Journal, "__init__", on_a_full_disk)
         assert reason_of(HarnessError, run, cases, plan) is Reason.STORE_UNAVAILABLE
     files = RunDirectory(plan.directory)
-    assert [each.result.id for each in read_journals(files, bench.run_keys(1))] == [cases[0].id]
+    assert [each.result.id for each in read_journals(files, run_keys(1))] == [cases[0].id]
     assert files.journal(0).read_bytes().endswith(b"}\n")
     assert run(cases, plan) == run(cases, RunPlan(seed=1, durability="memory", directory=tmp_path / "whole"))
     assert verify_run(plan.directory) == ()
@@ -261,7 +262,7 @@ def test_a_full_disk_ends_the_run_with_whole_lines_and_it_goes_on_later(cases, p
 def test_a_journal_that_cannot_be_made_ends_the_run(cases, plan):
     plan.directory.mkdir()
     with pytest.raises(HarnessError) as caught:
-        Journal(plan.directory / "no-folder" / "journal-0.jsonl", bench.run_keys(1))
+        Journal(plan.directory / "no-folder" / "journal-0.jsonl", run_keys(1))
     assert caught.value.reason is Reason.STORE_UNAVAILABLE
 
 
@@ -301,9 +302,9 @@ def test_a_run_may_have_more_cases_than_one_json_value_may_have_parts(cases, pla
     many = [evolve(cases[0], id=f"{cases[0].id}-{number}") for number in range(MAX_NODES)]
     assert len(newly_asked(many, many, plan)["cases"]) == MAX_NODES
     files = RunDirectory(left)
-    (ended, *_) = read_journals(files, bench.run_keys(1))
+    (ended, *_) = read_journals(files, run_keys(1))
     empty = ended._replace(receipts=(), head=Head(0, Digest("")))
-    write_export(files, (empty._replace(run=str(number)) for number in range(MAX_NODES // 4)), "x", bench.run_keys(1))
+    write_export(files, (empty._replace(run=str(number)) for number in range(MAX_NODES // 4)), "x", run_keys(1))
     # The anchor holds; each of these chains is then found to be none.
     assert [problem.file for problem in verify_run(left)] == [str(files.receipts)] * (MAX_NODES // 4)
 

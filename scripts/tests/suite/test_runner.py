@@ -15,7 +15,9 @@ from assisted_benchmark.kernel.errors import HarnessError, MisuseError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.report.record import record_bytes
 from assisted_benchmark.suite import bench, engine
+from assisted_benchmark.suite.instruments import CaseChance
 from assisted_benchmark.suite.lint import write_pins
+from assisted_benchmark.suite.live import stage
 from assisted_benchmark.suite.result import Verdict
 from assisted_benchmark.suite.runner import (
     RunPlan,
@@ -206,7 +208,7 @@ def test_a_harness_that_fails_gives_no_verdict_and_the_next_case_runs(cases, mon
     def broken(*args):
         raise HarnessError(Reason.LAUNCH_FAILED, "no model")
 
-    monkeypatch.setattr(bench, "models_of", broken)
+    monkeypatch.setattr(stage, "models_of", broken)
     result = run(cases[:2], RunPlan(durability="memory"))
     assert [(case.verdict, case.reason, case.detail) for case in result.cases] == [
         (Verdict.COULD_NOT_RUN, "launch_failed", "no model")
@@ -214,7 +216,7 @@ def test_a_harness_that_fails_gives_no_verdict_and_the_next_case_runs(cases, mon
 
 
 def test_a_bug_in_the_harness_gives_no_verdict_either(cases, monkeypatch):
-    monkeypatch.setattr(bench, "models_of", lambda *args: {}["nothing"])
+    monkeypatch.setattr(stage, "models_of", lambda *args: {}["nothing"])
     (case,) = run(cases[:1], RunPlan(durability="memory")).cases
     assert (case.verdict, case.reason, case.detail) == (Verdict.COULD_NOT_RUN, "could_not_run", "KeyError: 'nothing'")
 
@@ -232,7 +234,7 @@ def test_cases_of_a_worker_that_died_could_not_run(cases, tmp_path, monkeypatch)
 def test_repetitions_that_differ_fail_and_those_that_do_not_pass(cases, tmp_path, monkeypatch):
     plan = RunPlan(seed=2, repeat=3, expect_identical=True)
     assert [case.verdict for case in run(cases[:2], plan).cases] == ["passed", "passed"]
-    monkeypatch.setattr(bench.CaseChance, "begin", lambda self, seed: setattr(self, "_chance", SystemChance()))
+    monkeypatch.setattr(CaseChance, "begin", lambda self, seed: setattr(self, "_chance", SystemChance()))
     differing = run(cases[:2], plan).cases
     assert [[miss.what for miss in case.misses] for case in differing] == [["identical", "identical"]] * 2
 
@@ -269,13 +271,13 @@ def test_a_worker_takes_a_number_of_its_own_and_stops_when_it_is_told_to(cases, 
 
 
 def test_a_repetition_that_could_not_run_is_told_as_such(cases, monkeypatch):
-    monkeypatch.setattr(bench, "models_of", lambda *args: {}["nothing"])
+    monkeypatch.setattr(stage, "models_of", lambda *args: {}["nothing"])
     (case,) = run(cases[:1], RunPlan(repeat=2, expect_identical=True)).cases
     assert (case.verdict, case.misses) == (Verdict.COULD_NOT_RUN, ())
 
 
 def test_a_ledger_in_memory_is_put_anew_and_nobody_can_tell(cases, monkeypatch):
-    monkeypatch.setattr(bench, "_MEMORY_CASES", 2)
+    monkeypatch.setattr(stage, "_MEMORY_CASES", 2)
     assert run(cases, RunPlan(durability="memory")).cases == run(cases, RunPlan(durability="process")).cases
 
 

@@ -4,13 +4,13 @@ import pytest
 from marks import promise
 from suite_world import ROOT, a_root, add, ran
 
-from assisted_benchmark.suite.catalogue import Catalogue
+from assisted_benchmark.suite.live.shelf import LiveShelf
 from assisted_benchmark.suite.result import Verdict
 from assisted_benchmark.suite.runner import discover, scaffold
 
 
 @promise("H1")
-@pytest.mark.parametrize("policy", sorted(Catalogue(ROOT).policies))
+@pytest.mark.parametrize("policy", sorted(LiveShelf(ROOT, None).policies))
 def test_a_new_scenario_passes_for_every_policy_that_ships(tmp_path, policy):
     root = a_root(tmp_path)
     add(root, "mine", scaffold(root, "mine", policy=policy))

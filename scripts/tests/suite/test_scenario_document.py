@@ -6,9 +6,9 @@ from marks import promise
 from assisted_benchmark.contract.strict_yaml import load
 from assisted_benchmark.kernel.errors import DocumentError
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.suite.faults import At, Fault, Kind
-from assisted_benchmark.suite.scenario import Expect, Playing, RunSpec, Sanity
-from assisted_benchmark.suite.scenario_document import candidates_from, scenario_from
+from assisted_benchmark.suite.live.faults import At, Fault, Kind
+from assisted_benchmark.suite.live.scenario import Expect, Playing, RunSpec, Sanity
+from assisted_benchmark.suite.live.scenario_document import candidates_from, scenario_from
 
 HEAD = "schema: assisted-benchmark/scenario@1\nid: s\npolicy: p\n"
 

@@ -8,9 +8,9 @@ from assisted_benchmark.kernel.decision import Refused
 from assisted_benchmark.kernel.reasons import LIVE_ORDER
 from assisted_benchmark.live_policy.broker import LiveBroker
 from assisted_benchmark.live_policy.checks import CHECKS
-from assisted_benchmark.suite import seat
+from assisted_benchmark.suite.live import seat
+from assisted_benchmark.suite.live.scoring import BEFORE_SEND
 from assisted_benchmark.suite.result import Verdict
-from assisted_benchmark.suite.scoring import BEFORE_SEND
 
 ONCE = "run: {seed: 7}\nagent: {plan: approve}\n"
 
@@ -153,7 +153,7 @@ def test_every_reason_but_those_of_a_sent_call_says_that_nothing_was_sent():
 
 @promise("L15a")
 def test_the_agent_hears_the_coarse_word_and_the_reason_only_where_the_scenario_reveals_it(tmp_path, monkeypatch):
-    from assisted_benchmark.suite.agents import ScriptedAgent
+    from assisted_benchmark.suite.live.agents import ScriptedAgent
 
     heard = []
     monkeypatch.setattr(ScriptedAgent, "next", _noting(ScriptedAgent.next, heard))

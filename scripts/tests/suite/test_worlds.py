@@ -14,12 +14,12 @@ from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Claimed
 from assisted_benchmark.live_policy.ports import Observation, Unavailable
 from assisted_benchmark.mcp_router.process import Launcher, Process
-from assisted_benchmark.suite.faults import Kind
-from assisted_benchmark.suite.in_process import InProcess, launches_in_process, model_of, models_of
-from assisted_benchmark.suite.processes import Processes
+from assisted_benchmark.suite.case import Servers
+from assisted_benchmark.suite.live.faults import Kind
+from assisted_benchmark.suite.live.in_process import InProcess, launches_in_process, model_of, models_of
+from assisted_benchmark.suite.live.processes import Processes
 from assisted_benchmark.suite.result import Verdict
 from assisted_benchmark.suite.runner import RunPlan, discover, run, select
-from assisted_benchmark.suite.scenario import Servers
 from assisted_benchmark.workloads.faults import Fault, FaultKind
 from assisted_benchmark.workloads.oracle import Oracle
 

@@ -26,13 +26,15 @@ from assisted_benchmark.live_policy.checks import Pins
 from assisted_benchmark.live_policy.policy import Candidate, Plan, PlannedStep, Policy, compile_plan
 from assisted_benchmark.live_policy.proposal import read_proposal
 from assisted_benchmark.live_policy.states import State
-from assisted_benchmark.suite.agents import ADMITTED, CaseAgent, Shot
-from assisted_benchmark.suite.faults import Fault, Kind
-from assisted_benchmark.suite.in_process import has_model
-from assisted_benchmark.suite.scenario import (
+from assisted_benchmark.suite.case import ADMITTED, Servers, folder_of
+from assisted_benchmark.suite.live.agents import CaseAgent, Shot
+from assisted_benchmark.suite.live.faults import Fault, Kind
+from assisted_benchmark.suite.live.in_process import has_model
+from assisted_benchmark.suite.live.scenario import (
+    BROKER,
     AgentSpec,
-    Case,
     Expect,
+    LiveCase,
     Override,
     Planned,
     Playing,
@@ -42,11 +44,9 @@ from assisted_benchmark.suite.scenario import (
     Sanity,
     Scenario,
     Scripted,
-    Servers,
     Turn,
 )
 
-BROKER: Final = "live"
 PLAIN: Final = "plain"
 # What a decision says of its group where the call went out.
 _ENDS: Final = {
@@ -75,15 +75,7 @@ class Origin:
     tables: dict[str, tuple[Mapping[str, Shot], ...]] = field(factory=dict)
 
 
-def broker_of(file: str) -> str:
-    """The first part of a case's id: the folder below fixtures/ that its file is in; `live` for a file elsewhere."""
-    match file.split("/"):
-        case ["fixtures", folder, _, *_]:
-            return folder
-    return BROKER
-
-
-def cases_of(scenario: Scenario, origin: Origin) -> tuple[tuple[Case, ...], list[Flaw]]:
+def cases_of(scenario: Scenario, origin: Origin) -> tuple[tuple[LiveCase, ...], list[Flaw]]:
     """Every case of a scenario in file order, and what is wrong with references that only the policy can tell."""
     expansion = _Expansion(scenario, origin)
     cases = tuple(expansion.all())
@@ -97,7 +89,7 @@ class _Expansion:
         self._origin = origin
         self._unfit: set[str] = set()
 
-    def all(self) -> Iterator[Case]:
+    def all(self) -> Iterator[LiveCase]:
         scenario = self._scenario
         seen: set[str] = set()
         self._check_calls(scenario.expect.calls, ())
@@ -128,7 +120,7 @@ class _Expansion:
         else:
             yield PLAIN, ()
 
-    def _row(self, name: str, rows: tuple[tuple[Path, Override], ...]) -> Case | None:
+    def _row(self, name: str, rows: tuple[tuple[Path, Override], ...]) -> LiveCase | None:
         scenario = self._scenario
         run, agent, faults, expect = scenario.run, scenario.agent, scenario.faults, scenario.expect
         in_run: Path = ()
@@ -148,7 +140,7 @@ class _Expansion:
         self._check_faults(faults, plan, playing, in_faults)
         return self._case(name, scenario.because, plan, playing, run, faults, _derived(expect, playing, plan, faults))
 
-    def _proposal(self, proposal: Proposal, path: Path) -> Case | None:
+    def _proposal(self, proposal: Proposal, path: Path) -> LiveCase | None:
         scenario = self._scenario
         run = scenario.run
         plan = self._plan(run, ())
@@ -181,10 +173,10 @@ class _Expansion:
         run: RunSpec,
         faults: tuple[Fault, ...],
         expect: Expect,
-    ) -> Case:
+    ) -> LiveCase:
         scenario, origin = self._scenario, self._origin
-        return Case(
-            id=f"{broker_of(scenario.file)}/{scenario.id}/{name}",
+        return LiveCase(
+            id=f"{folder_of(scenario.file, BROKER)}/{scenario.id}/{name}",
             file=scenario.file,
             because=because,
             tags=scenario.tags,

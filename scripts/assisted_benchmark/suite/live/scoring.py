@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from assisted_benchmark.kernel.reasons import LIVE_ORDER, Reason
-from assisted_benchmark.suite.agents import ADMITTED, Shot
+from assisted_benchmark.suite.case import ADMITTED
+from assisted_benchmark.suite.live.agents import Shot
+from assisted_benchmark.suite.live.scenario import LiveCase
 from assisted_benchmark.suite.result import Miss, Scores
-from assisted_benchmark.suite.scenario import Case
 from assisted_benchmark.workloads.oracle import Claim, OracleReading, score
 
 # Refused for one of these, a proposal has reached no server.
@@ -53,7 +54,7 @@ class Played(NamedTuple):
     torn_down: Sequence[str]
 
 
-def expected_words(case: Case, taken: Sequence[Taken]) -> tuple[str, ...]:
+def expected_words(case: LiveCase, taken: Sequence[Taken]) -> tuple[str, ...]:
     """What was said of each proposal that was made; empty where nothing was."""
     expect = case.expect
     if expect.decisions is not None:
@@ -65,12 +66,12 @@ def expected_words(case: Case, taken: Sequence[Taken]) -> tuple[str, ...]:
     return tuple(said)
 
 
-def misses_of(case: Case, played: Played, scores: Scores) -> tuple[Miss, ...]:
+def misses_of(case: LiveCase, played: Played, scores: Scores) -> tuple[Miss, ...]:
     """Every expectation that was not met."""
     return tuple(_misses(case, played, scores))
 
 
-def _misses(case: Case, played: Played, scores: Scores) -> Iterator[Miss]:
+def _misses(case: LiveCase, played: Played, scores: Scores) -> Iterator[Miss]:
     expect, taken = case.expect, played.taken
     words = tuple(each.word for each in taken)
     if expect.decisions is not None:
@@ -116,7 +117,7 @@ def _misses(case: Case, played: Played, scores: Scores) -> Iterator[Miss]:
         yield Miss(what="fault", expected=f"{fault} strikes", actual="its moment never came")
 
 
-def scores_of(case: Case, played: Played) -> Scores:
+def scores_of(case: LiveCase, played: Played) -> Scores:
     """The three scores, where the plan ends in a choice that the oracle can judge."""
     step = case.plan.steps[-1]
     if played.reading is None or not step.target:
@@ -136,7 +137,7 @@ def scores_of(case: Case, played: Played) -> Scores:
     )
 
 
-def counts_of(case: Case, taken: Sequence[Taken]) -> tuple[int, int]:
+def counts_of(case: LiveCase, taken: Sequence[Taken]) -> tuple[int, int]:
     """How many calls of an attacker were sent, and how many benign proposals were refused.
 
     An attacker's is a proposal whose author says that it must be refused before the send; a benign one must be

@@ -24,9 +24,9 @@ from assisted_benchmark.contract.shape import (
 )
 from assisted_benchmark.kernel.reasons import LIVE_ORDER
 from assisted_benchmark.live_policy.states import State
-from assisted_benchmark.suite.agents import ADMITTED
-from assisted_benchmark.suite.faults import USUAL, At, Edits, Kind
-from assisted_benchmark.suite.scenario import RECORDED, Reveal, Sanity, Servers
+from assisted_benchmark.suite.case import ADMITTED, Servers
+from assisted_benchmark.suite.live.faults import USUAL, At, Edits, Kind
+from assisted_benchmark.suite.live.scenario import RECORDED, Reveal, Sanity
 from assisted_benchmark.workloads.faults import FaultKind
 
 SCENARIO: Final = "assisted-benchmark/scenario@1"

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from attrs import frozen
 
 from assisted_benchmark.kernel.canonical import Json
+from assisted_benchmark.suite.case import ADMITTED
 from assisted_benchmark.workloads.oracle import Claim
-
-# What is expected of a proposal that must be dispatched; any other word is a reason.
-ADMITTED: Final = "admitted"
 
 
 @frozen(kw_only=True)

@@ -11,9 +11,9 @@ from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes
 from assisted_benchmark.kernel.clock import SECOND
 from assisted_benchmark.kernel.errors import DocumentError, Problem
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.suite.agents import ADMITTED
-from assisted_benchmark.suite.faults import USUAL, At, Fault, Kind
-from assisted_benchmark.suite.scenario import (
+from assisted_benchmark.suite.case import ADMITTED, Servers
+from assisted_benchmark.suite.live.faults import USUAL, At, Fault, Kind
+from assisted_benchmark.suite.live.scenario import (
     AgentSpec,
     Candidates,
     Expect,
@@ -27,10 +27,9 @@ from assisted_benchmark.suite.scenario import (
     Sanity,
     Scenario,
     Scripted,
-    Servers,
     Turn,
 )
-from assisted_benchmark.suite.scenario_shape import CANDIDATES_SHAPE, CHANGES, SCENARIO_SHAPE
+from assisted_benchmark.suite.live.scenario_shape import CANDIDATES_SHAPE, CHANGES, SCENARIO_SHAPE
 
 
 def scenario_from(document: Document) -> Scenario:

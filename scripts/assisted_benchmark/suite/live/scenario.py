@@ -18,21 +18,15 @@ from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.live_policy.checks import Pins
 from assisted_benchmark.live_policy.policy import Plan
-from assisted_benchmark.suite.agents import CaseAgent
-from assisted_benchmark.suite.faults import Fault
+from assisted_benchmark.suite.case import Servers
+from assisted_benchmark.suite.live.agents import CaseAgent
+from assisted_benchmark.suite.live.faults import Fault, Kind
 
+BROKER: Final = "live"
 # What comes of a reconciliation that is not refused.
 RECORDED: Final = "recorded"
 # No argument at all.
 NOTHING: Final = Canonical(b"{}")
-
-
-@unique
-class Servers(StrEnum):
-    """Where the servers of a case live: models inside this process, or real processes behind the router."""
-
-    IN_PROCESS = "in_process"
-    PROCESS = "process"
 
 
 @unique
@@ -194,7 +188,7 @@ class Candidates:
 
 
 @frozen(kw_only=True, slots=False)
-class Case:
+class LiveCase:
     """One case, ready to run. `id` is broker/file/case and stable.
 
     `pins` are the digests that the runner has pinned; `folder` is the contract file's, from which
@@ -217,9 +211,24 @@ class Case:
     expect: Expect
 
     @property
+    def broker(self) -> str:
+        """Always the live one."""
+        return BROKER
+
+    @property
     def policy(self) -> str:
         """The policy's id."""
         return self.plan.policy.id
+
+    @property
+    def run_id(self) -> str:
+        """The run's own name, or one made from the case's."""
+        return self.run.run or self.id
+
+    @property
+    def only_models(self) -> bool:
+        """Whether it kills a server between calls, which no process can be."""
+        return any(each.kind is Kind.KILL for each in self.faults)
 
     @cached_property
     def targets(self) -> dict[str, str]:

@@ -14,9 +14,10 @@ from assisted_benchmark.live_policy.dispatch import Moment
 from assisted_benchmark.live_policy.ending import Finding, TornDown
 from assisted_benchmark.live_policy.grant import SealedGrant, group_key
 from assisted_benchmark.live_policy.states import State
-from assisted_benchmark.suite.faults import At, Edits, Fault, Kind
-from assisted_benchmark.suite.scenario import RECORDED, Case
-from assisted_benchmark.suite.seat import CutOff, Seat, host_identity
+from assisted_benchmark.suite.instruments import CutOff
+from assisted_benchmark.suite.live.faults import At, Edits, Fault, Kind
+from assisted_benchmark.suite.live.scenario import RECORDED, LiveCase
+from assisted_benchmark.suite.live.seat import Seat, host_identity
 from assisted_benchmark.workloads.faults import Fault as ServerFault
 from assisted_benchmark.workloads.faults import FaultKind
 
@@ -31,7 +32,7 @@ class Experiment:
     `injected` counts the calls that the rivals of races caused, `rivals` their proposals.
     """
 
-    def __init__(self, case: Case, seat: Seat, ledger: CutOff, tell: Callable[[Fault], None]) -> None:
+    def __init__(self, case: LiveCase, seat: Seat, ledger: CutOff, tell: Callable[[Fault], None]) -> None:
         self.asides: list[str] = []
         self.injected = 0
         self.rivals = 0

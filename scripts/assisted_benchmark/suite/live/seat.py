@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Protocol
 
 from attrs import define, field
 
-from assisted_benchmark.kernel.chance import Chance, SeededChance
-from assisted_benchmark.kernel.clock import SECOND, Deadline, Instant, ManualClock
-from assisted_benchmark.kernel.decision import Admitted
+from assisted_benchmark.kernel.clock import Deadline
 from assisted_benchmark.kernel.digest import Digest, digest_of
-from assisted_benchmark.kernel.errors import LedgerError
 from assisted_benchmark.kernel.keys import KeyRing
-from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.ledger.protocol import Claimed, Draft, Head, Ledger, Lost, Row
-from assisted_benchmark.ledger.states import TransitionTable
+from assisted_benchmark.ledger.protocol import Claimed, Ledger
 from assisted_benchmark.live_policy.broker import LiveBroker
 from assisted_benchmark.live_policy.dispatch import Moment
 from assisted_benchmark.live_policy.grant import SealedGrant, Session
 from assisted_benchmark.live_policy.policy import Policy
 from assisted_benchmark.live_policy.ports import Dispatcher, Observation, Reply, Unavailable
-from assisted_benchmark.suite.scenario import Case
+from assisted_benchmark.suite.instruments import CaseChance, CaseClock
+from assisted_benchmark.suite.live.scenario import LiveCase
 from assisted_benchmark.workloads.faults import Fault
 from assisted_benchmark.workloads.model import Event
-
-BOOT = "boot-1"
 
 
 class World(Dispatcher, Protocol):
@@ -70,27 +64,6 @@ class Swapped:
         return self.world.send(claimed, gate=gate, deadline=deadline)
 
 
-class CaseClock(ManualClock):
-    """A manual clock that can be put back for the next case."""
-
-    def begin(self, wall_ns: int) -> None:
-        """As at the start of a case."""
-        super().__init__(wall_ns, SECOND, BOOT)
-
-
-class CaseChance:
-    """The same bytes for the same run seed and case, whatever ran before it."""
-
-    _chance: Chance
-
-    def begin(self, seed: str) -> None:
-        """As at the start of a case."""
-        self._chance = SeededChance(seed)
-
-    def token(self, size: int) -> bytes:
-        return self._chance.token(size)
-
-
 class CaseMachine:
     """The host of a case's VM. Counts what it is told to end."""
 
@@ -115,63 +88,6 @@ class CaseMachine:
 def host_identity(name: str) -> Digest:
     """The identity of the machine of that name in a scenario."""
     return digest_of("projectbuddy/host-identity@1", name.encode())
-
-
-class CutOff:
-    """A ledger that can become unreachable. What is behind it stays as it was."""
-
-    def __init__(self, inner: Ledger) -> None:
-        self.inner = inner
-        self.down = False
-
-    @property
-    def id(self) -> str:
-        return self.inner.id
-
-    @property
-    def table(self) -> TransitionTable:
-        return self.inner.table
-
-    def _reach(self) -> Ledger:
-        if self.down:
-            raise LedgerError(Reason.STORE_UNAVAILABLE, "the ledger cannot be reached")
-        return self.inner
-
-    def open_run(self, run: str, record: bytes, groups: Sequence[bytes]) -> bool:
-        return self._reach().open_run(run, record, groups)
-
-    def run_record(self, run: str) -> bytes | None:
-        return self._reach().run_record(run)
-
-    def row(self, group: bytes) -> Row | None:
-        return self._reach().row(group)
-
-    def claim(self, permit: Admitted, run: str, receipt: Draft) -> Claimed | Lost:
-        return self._reach().claim(permit, run, receipt)
-
-    def settle(self, claimed: Claimed, state: str, receipt: Draft) -> None:
-        self._reach().settle(claimed, state, receipt)
-
-    def move(self, group: bytes, run: str, before: str, after: str, receipt: Draft) -> bool:
-        return self._reach().move(group, run, before, after, receipt)
-
-    def record(self, run: str, receipt: Draft, refused: bytes | None = None) -> int:
-        return self._reach().record(run, receipt, refused)
-
-    def recover(self, run: str, at: Instant) -> tuple[bytes, ...]:
-        return self._reach().recover(run, at)
-
-    def receipts(self, run: str) -> Iterator[bytes]:
-        return self._reach().receipts(run)
-
-    def head(self, run: str) -> Head:
-        return self._reach().head(run)
-
-    def runs(self) -> tuple[str, ...]:
-        return self._reach().runs()
-
-    def close(self) -> None:
-        self.inner.close()
 
 
 @define
@@ -200,7 +116,7 @@ class Seat:
         """The case's servers."""
         return self.dispatcher.world
 
-    def begin(self, case: Case, seed: int, run: str) -> None:
+    def begin(self, case: LiveCase, seed: int, run: str) -> None:
         """Put clocks, chance and machine as they are at the start of this case."""
         self.run = run
         self.sealed = None
@@ -208,7 +124,7 @@ class Seat:
         self.chance.begin(f"{seed}/{case.id}")
         self.machine.begin(case.run.host)
 
-    def make_broker(self, case: Case, on_moment: Callable[[Moment], None] | None = None) -> LiveBroker:
+    def make_broker(self, case: LiveCase, on_moment: Callable[[Moment], None] | None = None) -> LiveBroker:
         """A broker over this seat, believing what the runner pinned."""
         return LiveBroker(
             policy=self.policy,
@@ -223,7 +139,7 @@ class Seat:
             on_moment=on_moment or _nothing,
         )
 
-    def seal(self, case: Case, broker: LiveBroker) -> None:
+    def seal(self, case: LiveCase, broker: LiveBroker) -> None:
         """Seal the case's grant, and take the session that it is for."""
         self.broker = broker
         self.grant = broker.seal(

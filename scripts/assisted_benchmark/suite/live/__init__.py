@@ -1,0 +1,1 @@
+"""The live broker's own part of the suite: its scenarios, worlds, faults and scores."""

@@ -1,0 +1,285 @@
+"""One case from its first proposal to its verdict, on a seat that was prepared for it.
+
+What an agent hears of a crash is what the ledger can say: before the marker the call is
+`cancelled`, after it `outcome_unknown`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeAlias
+
+import orjson
+
+from assisted_benchmark.kernel.canonical import Canonical
+from assisted_benchmark.kernel.decision import Refused
+from assisted_benchmark.kernel.digest import Digest
+from assisted_benchmark.kernel.errors import IntegrityError
+from assisted_benchmark.kernel.reasons import REASONS, Reason
+from assisted_benchmark.ledger.receipts import DECISION
+from assisted_benchmark.live_policy.broker import LiveBroker
+from assisted_benchmark.live_policy.dispatch import Moment, Outcome
+from assisted_benchmark.live_policy.grant import group_key
+from assisted_benchmark.live_policy.states import State
+from assisted_benchmark.suite.case import ADMITTED
+from assisted_benchmark.suite.instruments import CutOff
+from assisted_benchmark.suite.live.agents import Heard, Shot
+from assisted_benchmark.suite.live.experiment import BrokerDiedError, Experiment
+from assisted_benchmark.suite.live.faults import At, Fault
+from assisted_benchmark.suite.live.in_process import is_synthetic
+from assisted_benchmark.suite.live.scenario import LiveCase, Reveal
+from assisted_benchmark.suite.live.scoring import Played, Taken, counts_of, misses_of, scores_of
+from assisted_benchmark.suite.live.seat import Seat
+from assisted_benchmark.suite.result import CaseResult, Event, Verdict
+from assisted_benchmark.workloads.oracle import Oracle, OracleReading
+
+# What stands for the proposal where the grant itself was refused.
+_OPENING = Shot(raw=b"", text="the grant is opened")
+
+
+Answer: TypeAlias = Outcome | Refused | Reason
+
+
+class CaseRun:
+    """Plays one case: `play`, then `result`. `faults` is the seat's ledger where the case declares faults.
+
+    `answers` are the broker's own, in order.
+    """
+
+    def __init__(self, case: LiveCase, seat: Seat, faults: CutOff | None = None) -> None:
+        self._case = case
+        self._seat = seat
+        self.answers: list[tuple[Shot, Answer]] = []
+        self._taken: list[Taken] = []
+        self._events: list[Event] = []
+        self._begun = seat.clock.now().mono_ns
+        self._agent = case.agent.begin()
+        self._experiment = Experiment(case, seat, faults, self._tell) if faults is not None else None
+
+    def play(self, broker: LiveBroker | None = None) -> None:
+        """Seal the grant and let the agent propose until it is done. `broker` is one that is ready on this seat."""
+        try:
+            self._reach(At.START)
+            self._seat.seal(self._case, broker or self._seat.make_broker(self._case, self._on_moment))
+        except IntegrityError as error:
+            self._refused_opening(Refused(error.reason, error.detail))
+            return
+        if self._experiment is not None and self._experiment.opens_again and not self._opened_again():
+            return
+        heard: Heard | None = None
+        while (shot := self._agent.next(heard)) is not None:
+            heard = self._propose(shot)
+        self._reach(At.END)
+
+    def _opened_again(self) -> bool:
+        self._reach(At.OPEN)
+        seat = self._seat
+        seat.broker = seat.make_broker(self._case, self._on_moment)
+        opened = seat.broker.open(seat.grant.data, seat.session)
+        if isinstance(opened, Refused):
+            self._refused_opening(opened)
+            return False
+        return True
+
+    def _refused_opening(self, refused: Refused) -> None:
+        self._say("decision", refused.detail, refused.reason.value)
+        self.answers.append((_OPENING, refused))
+        self._taken.append(Taken(shot=_OPENING, word=refused.reason.value, sent=0, may_send=False))
+
+    def _propose(self, shot: Shot) -> Heard:
+        seat, experiment = self._seat, self._experiment
+        self._say("proposal", shot.text, server=shot.server, tool=shot.tool)
+        before = seat.world.total
+        injected = 0
+        answer: Answer
+        if experiment is None:
+            answer = seat.broker.propose(seat.session, shot.raw)
+        else:
+            injected = experiment.injected
+            experiment.next_turn()
+            answer = self._propose_under_faults(shot, experiment)
+            injected = experiment.injected - injected
+        sent = seat.world.total - before - injected
+        self.answers.append((shot, answer))
+        heard, word, candidate = self._heard(answer)
+        if heard.receipt_id is not None:
+            at = self._seat.clock.now().mono_ns
+            self._events.append(Event(kind="receipt", text=heard.receipt_id, at_ns=at, reason=word))
+        self._taken.append(Taken(shot=shot, word=word, sent=sent, may_send=_may_send(answer), candidate=candidate))
+        return heard
+
+    def _propose_under_faults(self, shot: Shot, experiment: Experiment) -> Answer:
+        answer: Answer
+        try:
+            experiment.reach(At.PROPOSE)
+            answer = self._seat.broker.propose(self._seat.session, shot.raw)
+        except BrokerDiedError:
+            answer = self._after_the_crash()
+        experiment.reach(At.AFTER)
+        return answer
+
+    def _after_the_crash(self) -> Reason:
+        """Another broker takes up the ledger: it recovers, and opens the grant from its bytes."""
+        seat = self._seat
+        seat.broker = seat.make_broker(self._case, self._on_moment)
+        lost = seat.broker.recover()
+        seat.broker.open(seat.grant.data, seat.session)
+        return Reason.OUTCOME_UNKNOWN if lost else Reason.CANCELLED
+
+    def _heard(self, answer: Answer) -> tuple[Heard, str, str]:
+        """What the agent is told, what is expected of it, and the candidate if one was claimed."""
+        if isinstance(answer, Outcome):
+            permit, reason = answer.permit, answer.reason
+            word = ADMITTED if reason is None else reason.value
+            self._say("decision", ADMITTED, server=permit.server, tool=permit.tool)
+            self._say("dispatch", answer.detail or answer.state.value, word, permit.server, permit.tool)
+            result = Canonical(answer.result).value if answer.result else None
+            call = (permit.server, permit.tool, permit.arguments)
+            candidate = next(step.by_call[call].name for step in self._case.plan.steps if call in step.by_call)
+            heard = Heard(word if reason is None else self._told(reason), answer.receipt_id, result)
+            return heard, word, candidate
+        reason = answer if isinstance(answer, Reason) else answer.reason
+        receipt = None if isinstance(answer, Reason) else answer.receipt_id
+        detail = "the broker died" if isinstance(answer, Reason) else answer.detail
+        self._say("decision", detail, reason.value)
+        return Heard(self._told(reason), receipt, None), reason.value, ""
+
+    def _told(self, reason: Reason) -> str:
+        return reason.value if self._case.reveal is Reveal.REASON else REASONS[reason].coarse.value
+
+    # --- what came of it
+
+    def result(self, receipts: Digest | None) -> CaseResult:
+        """The verdict, once the case was played; `receipts` is the end of its chain."""
+        case, seat, experiment = self._case, self._seat, self._experiment
+        taken = self._taken
+        calls = seat.world.calls
+        ends, unresolved = self._ends()
+        reading = self._reading()
+        played = Played(
+            taken=taken,
+            calls=calls,
+            ends=ends,
+            reading=reading,
+            claim=self._agent.claim(),
+            unstruck=() if experiment is None else experiment.unstruck(),
+            asides=() if experiment is None else tuple(experiment.asides),
+            torn_down=tuple(seat.machine.torn_down),
+        )
+        scores = scores_of(case, played)
+        misses = misses_of(case, played, scores)
+        attacker, benign = counts_of(case, taken)
+        confirmed, unwatched = self._confirmed(calls, reading)
+        refusals: dict[str, int] = {}
+        for each in taken:
+            if each.word != ADMITTED:
+                refusals[each.word] = refusals.get(each.word, 0) + 1
+        return CaseResult(
+            id=case.id,
+            file=case.file,
+            because=case.because,
+            agent=case.agent.name,
+            policy=case.policy,
+            verdict=Verdict.FAILED if misses else Verdict.PASSED,
+            tags=case.tags,
+            scores=scores,
+            misses=misses,
+            proposed=len(taken) + (0 if experiment is None else experiment.rivals),
+            admitted=self._admitted(),
+            sent=sum(calls.values()),
+            confirmed=confirmed,
+            attacker_sent=attacker,
+            benign_refused=benign,
+            unresolved=unresolved,
+            refusals=tuple(sorted(refusals.items())),
+            calls=tuple(sorted(calls.items())),
+            ends=ends,
+            receipts=receipts,
+            stamps=self._stamps(unwatched),
+            timeline=tuple(self._events),
+        )
+
+    def _ends(self) -> tuple[str, int]:
+        """The state of the plan's last group as the ledger has it, and how many groups are unresolved."""
+        seat, steps = self._seat, self._case.plan.steps
+        if seat.sealed is None:
+            return "", 0
+        if self._experiment is None:
+            row = seat.ledger.row(group_key(seat.sealed, len(steps) - 1))
+            lost = sum([isinstance(each, Outcome) and each.state is State.UNRESOLVED for _, each in self.answers])
+            return "" if row is None else row.state, lost
+        # Under faults a group may have come to its end without the agent hearing of it.
+        rows = [seat.ledger.row(group_key(seat.sealed, step.index)) for step in steps]
+        states = ["" if row is None else row.state for row in rows]
+        return states[-1], states.count(State.UNRESOLVED)
+
+    def _reading(self) -> OracleReading | None:
+        for server in self._case.plan.policy.contract.servers:
+            if is_synthetic(server):
+                run = self._case.run
+                reading = _oracle(run.seed, run.task).judge(*self._seat.world.starts(server.id))
+                self._say("oracle", reading.state, server=server.id)
+                return reading
+        return None
+
+    def _admitted(self) -> int:
+        """How many proposals were admitted, of which the broker's death may have left no answer."""
+        seat = self._seat
+        if self._experiment is None:
+            return sum([each.candidate != "" for each in self._taken])
+        if seat.sealed is None:
+            return 0
+        receipts = [orjson.loads(line) for line in seat.ledger.receipts(seat.run)]
+        return sum([each["kind"] == DECISION and each["reason"] == ADMITTED for each in receipts])
+
+    def _confirmed(self, calls: dict[str, int], reading: OracleReading | None) -> tuple[int, tuple[str, ...]]:
+        """How many calls had an effect that was seen, and a stamp for each server whose calls nobody could watch."""
+        starts = {name: self._seat.world.starts(name) for name in calls}
+        unwatched = tuple([f"not watched: {name}" for name, count in calls.items() if count and not starts[name]])
+        if reading is not None and reading.disagreements:
+            return 0, unwatched
+        events = [event for each in starts.values() for start in each for event in start]
+        return sum([event.kind != "rejected" for event in events]), unwatched
+
+    def _stamps(self, unwatched: tuple[str, ...]) -> tuple[str, ...]:
+        """What this case does not guarantee."""
+        stamps = (*self._case.plan.policy.labels, *self._seat.world.stamps, *self._revealed(), *unwatched)
+        return tuple(sorted(set(stamps))) if stamps else ()
+
+    def _revealed(self) -> tuple[str, ...]:
+        return ("reveal: reason",) if self._case.reveal is Reveal.REASON else ()
+
+    def _tell(self, fault: Fault) -> None:
+        self._say("fault", f"{fault.kind} at {fault.at}")
+
+    def _say(self, kind: str, text: str, reason: str = "", server: str = "", tool: str = "") -> None:
+        # Without faults nobody moves the clock.
+        at = self._begun if self._experiment is None else self._seat.clock.now().mono_ns
+        self._events.append(_event(kind, text, at, reason, server, tool))
+
+    def _reach(self, at: At) -> None:
+        if self._experiment is not None:
+            self._experiment.reach(at)
+
+    @property
+    def _on_moment(self) -> Callable[[Moment], None] | None:
+        return None if self._experiment is None else self._experiment.on_moment
+
+
+def _may_send(answer: Answer) -> bool:
+    """Whether a call may have gone out: not if it was refused, nor if the broker says that nothing was written."""
+    if isinstance(answer, Outcome):
+        return answer.state in (State.SUCCEEDED, State.UNRESOLVED) or answer.reason is Reason.FAILED
+    return answer is Reason.OUTCOME_UNKNOWN
+
+
+# Cases of one scenario say the same things again and again, of the same scenes; neither value ever changes.
+@lru_cache(maxsize=4096)
+def _event(kind: str, text: str, at_ns: int, reason: str, server: str, tool: str) -> Event:
+    return Event(kind=kind, text=text, at_ns=at_ns, reason=reason, server=server, tool=tool)
+
+
+@lru_cache(maxsize=1024)
+def _oracle(seed: int, task: str) -> Oracle:
+    return Oracle(seed, task)
