@@ -8,6 +8,7 @@ closed list, and a reference stays in the schema's own `$defs` and never leads b
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from assisted_benchmark.contract.json_schema import check_schema
@@ -19,6 +20,7 @@ from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import did_you_mean, shown
 
 _DEFS: Final = "#/$defs/"
+_DEFINITION: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 # Where a schema may hold further schemas: by name; alternatives, of which one describes the place; and conditions,
 # which only narrow what the schema that holds them has described.
 _BY_NAME: Final = ("properties", "patternProperties")
@@ -99,6 +101,10 @@ class _Look:
         """Each of `$defs` is a place of its own, and none leads back to itself: what recurs has no bound."""
         leads = {name: set(_references(each)) for name, each in self.defs.items()}
         for name, each in self.defs.items():
+            if _DEFINITION.fullmatch(name) is None:
+                hint = "use lower-case letters, digits and `_`"
+                detail = f"`{shown(name, 60)}` is no name of a definition"
+                self.faults.append(Fault(Reason.MALFORMED_NAME, ("$defs", name), detail, hint, at_key=True))
             self.place(each, ("$defs", name))
             reached: set[str] = set()
             waiting = list(leads[name])
