@@ -39,12 +39,11 @@ class _Group:
 
 @define
 class _Chain:
-    """The receipts of a run, and those of its groups that a crash must not leave as they are or that came later."""
+    """The receipts of a run, and those of its groups that a crash must not leave as they are."""
 
     head: str
     lines: list[bytes] = Factory(list)
     in_flight: set[bytes] = Factory(set)
-    later: list[bytes] = Factory(list)
 
 
 class MemoryLedger:
@@ -56,11 +55,14 @@ class MemoryLedger:
         self._initial = str(table.initial)
         self._ready = str(table.ready)
         self._claimed = str(table.claimed)
+        self._in_flight = frozenset(table.after_crash)
         self._sealed = Row(self._initial)
         self._lock = Lock()
-        self._runs: dict[str, tuple[bytes, tuple[bytes, ...]]] = {}
+        self._runs: dict[str, bytes] = {}
         self._groups: dict[bytes, str | _Group] = {}
         self._chains: dict[str, _Chain] = {}
+        # The order of a run's groups: kept only of runs that began without any, or were asked for it.
+        self._orders: dict[str, list[bytes]] = {}
 
     @property
     def id(self) -> str:
@@ -76,16 +78,17 @@ class MemoryLedger:
                 return False
             if len(set(groups)) != len(groups) or any(group in self._groups for group in groups):
                 raise LedgerError(Reason.ILLEGAL_TRANSITION, f"a group of the run `{run}` exists already")
-            self._runs[run] = (record, tuple(groups))
+            self._runs[run] = record
+            if not groups:
+                self._orders[run] = []
             for group in groups:
                 self._groups[group] = run
-            if self._initial in self._table.after_crash:
+            if self._initial in self._in_flight:
                 self._chains[run] = _Chain(first_prev(self._id, run), in_flight=set(groups))
             return True
 
     def run_record(self, run: str) -> bytes | None:
-        found = self._runs.get(run)
-        return None if found is None else found[0]
+        return self._runs.get(run)
 
     def open_group(self, run: str, group: bytes, record: bytes, receipt: Draft) -> bool:
         with self._lock:
@@ -93,8 +96,9 @@ class MemoryLedger:
             if group in self._groups:
                 return False
             chain = self._append(run, receipt, group, "", self._initial)
+            order = self._order(run)
             self._file(chain, group, _Group(run, self._initial, record=record))
-            chain.later.append(group)
+            order.append(group)
             return True
 
     def group_record(self, group: bytes) -> bytes | None:
@@ -104,9 +108,7 @@ class MemoryLedger:
     def groups(self, run: str) -> Iterator[tuple[bytes, Row]]:
         with self._lock:
             self._require_run(run)
-            chain = self._chains.get(run)
-            names = (*self._runs[run][1], *(chain.later if chain else ()))
-            return iter([(name, self._touch(name, run).row) for name in names])
+            return iter([(name, self._touch(name, run).row) for name in self._order(run)])
 
     def row(self, group: bytes) -> Row | None:
         with self._lock:
@@ -201,6 +203,14 @@ class MemoryLedger:
         if run not in self._runs:
             raise LedgerError(Reason.UNKNOWN_GRANT, f"the ledger has no run `{run}`")
 
+    def _order(self, run: str) -> list[bytes]:
+        order = self._orders.get(run)
+        if order is None:
+            found = self._groups.items()
+            order = [name for name, group in found if (group if isinstance(group, str) else group.run) == run]
+            self._orders[run] = order
+        return order
+
     def _touch(self, group: bytes, run: str) -> _Group:
         """The group's own record; one that was never touched gets a fresh one, which the caller files."""
         found = self._groups.get(group)
@@ -215,7 +225,7 @@ class MemoryLedger:
     def _file(self, chain: _Chain, name: bytes, group: _Group) -> None:
         """Keep a group as it is after its receipt."""
         self._groups[name] = group
-        if group.state in self._table.after_crash:
+        if group.state in self._in_flight:
             chain.in_flight.add(name)
         else:
             chain.in_flight.discard(name)

@@ -68,7 +68,7 @@ class RunRow(NamedTuple):
 
 
 class LaterRow(NamedTuple):
-    """The row of a group that was opened later. `kept` digests its record, `length` is its chain's at its last change."""
+    """The row of a group that was opened later: `kept` digests its record, `length` was its chain's when it changed."""
 
     num: int
     run: int

@@ -290,7 +290,7 @@ def test_a_policy_that_does_not_compile_for_the_ledgers_task_gives_no_grant():
     bench = LiveBench(a_policy(literal)).seal()
     record = json.loads(bench.ledger.run_record("run-1"))
     record[6] = "t-2"
-    bench.ledger._inner._runs["run-1"] = (canonical_bytes(record), ())
+    bench.ledger._inner._runs["run-1"] = canonical_bytes(record)
     assert bench.a_broker().open(bench.sealed.data, bench.session).reason is Reason.GRANT_NOT_FROM_POLICY
 
 
