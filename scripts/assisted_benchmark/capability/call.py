@@ -53,16 +53,19 @@ class Unfit:
     """Why a call or a result is not what its tool's schema says: `faults` each name the field's path.
 
     Of a call: too_large and the other reasons of bytes, arguments_not_object, unknown_tool, non_canonical_number,
-    arguments_invalid. Of a result: result_invalid.
+    arguments_invalid. `operation` is there where the envelope holds and only the operation's input does not, as
+    whether there is a store and time comes before that. Of a result: result_invalid.
     """
 
     reason: Reason
     faults: tuple[Fault, ...]
+    operation: Operation | None = None
 
     @property
     def detail(self) -> str:
         """The first fault in one line, its path first."""
-        return "; ".join(f"{fault.path or '/'}: {fault.message}" for fault in self.faults[:1])
+        first = self.faults[0]
+        return f"{first.path}: {first.message}" if first.path else first.message
 
 
 Call: TypeAlias = OperationCall | ManagementCall

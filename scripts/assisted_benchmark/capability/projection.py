@@ -5,8 +5,9 @@ bytes into `OperationCall` or `ManagementCall`, and holds results to their schem
 What it does not advertise it does not know: there is no other way to an operation.
 
 For the broker: `projection.read(name, arguments)` is the whole of envelope and input schema (parsing, bounds,
-closed fields, integer spelling). `projection.result_faults(operation, result)` judges what a host answered
-before a receipt says completed; `projection.answer_faults(name, structured)` is the last look at an answer.
+closed fields, integer spelling); an `Unfit` with an `operation` is one whose envelope holds.
+`projection.result_faults(operation, result)` judges what a host answered before a receipt says completed;
+`projection.answer_faults(name, structured)` is the last look at an answer.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from functools import cached_property
 from typing import Final
 
 import orjson
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from assisted_benchmark.capability.call import Call, ManagementCall, OperationCall, Unfit
 from assisted_benchmark.capability.registry import MANAGEMENT, Operation, Registry
@@ -89,26 +90,24 @@ class Projection:
             return _unfit(error.reason, error.detail)
         if type(value) is not dict:
             return _unfit(Reason.ARGUMENTS_NOT_OBJECT, "the arguments are not a JSON object")
-        faults = tool.arguments.faults(value)
-        if faults:
-            return Unfit(Reason.ARGUMENTS_INVALID, faults)
-        misspelled = tool.arguments.integer_spelling(value)
-        if misspelled:
-            message = "an integer is spelled without point and exponent"
-            return Unfit(Reason.NON_CANONICAL_NUMBER, tuple(Fault(path, message, "type") for path in misspelled))
         if tool.operation is None:
-            return ManagementCall(name=tool.management, arguments=value)
-        return self._operation_call(tool.operation, value)
+            return self._fault(tool, value) or ManagementCall(name=tool.management, arguments=value)
+        return self._operation_call(tool, tool.operation, value)
 
-    def _operation_call(self, operation: Operation, value: Json) -> OperationCall | Unfit:
-        inner = value["input"]
-        for name, most in operation.max_bytes:
-            if len(inner.get(name, "").encode()) > most:
-                return _unfit(Reason.TOO_LARGE, f"more than {most} UTF-8 bytes", f"/input/{name}", "maxBytes")
+    def _operation_call(self, tool: Projected, operation: Operation, value: Json) -> OperationCall | Unfit:
+        inner = value.get("input")
         written = canonical_bytes(inner)
         most = self.registry.bounds.parameters_bytes
         if len(written) > most:
-            return _unfit(Reason.TOO_LARGE, f"{len(written)} bytes where {most} are allowed", "/input", "maxBytes")
+            return _unfit(Reason.TOO_LARGE, f"{len(written)} bytes where {most} are allowed", "/input")
+        unfit = self._fault(tool, value)
+        if unfit is not None:
+            within = all(fault.path.startswith("/input/") or fault.path == "/input" for fault in unfit.faults)
+            return evolve(unfit, operation=operation) if within else unfit
+        for name, bytes_most in operation.max_bytes:
+            if len(inner.get(name, "").encode()) > bytes_most:
+                fault = Fault(f"/input/{name}", f"more than {bytes_most} UTF-8 bytes", "maxBytes")
+                return Unfit(Reason.TOO_LARGE, (fault,), operation)
         return OperationCall(
             operation=operation,
             instance_id=value["instance_id"],
@@ -120,6 +119,14 @@ class Projection:
             expected_state_generation=value.get("expected_state_generation"),
             idempotency_key=inner.get(operation.idempotency) if operation.idempotency else None,
         )
+
+    def _fault(self, tool: Projected, value: Json) -> Unfit | None:
+        faults = tool.arguments.faults(value)
+        if faults:
+            return Unfit(Reason.ARGUMENTS_INVALID, faults)
+        message = "an integer is spelled without point and exponent"
+        misspelled = tuple(Fault(path, message, "type") for path in tool.arguments.integer_spelling(value))
+        return Unfit(Reason.NON_CANONICAL_NUMBER, misspelled) if misspelled else None
 
     def result_faults(self, operation: Operation, result: Json) -> Unfit | None:
         """What is wrong with the result of an operation, by the registry's own schema of it; None if nothing is."""
@@ -138,5 +145,5 @@ class Projection:
         return checker
 
 
-def _unfit(reason: Reason, message: str, path: str = "", keyword: str = "") -> Unfit:
-    return Unfit(reason, (Fault(path, message, keyword),))
+def _unfit(reason: Reason, message: str, path: str = "") -> Unfit:
+    return Unfit(reason, (Fault(path, message, ""),))

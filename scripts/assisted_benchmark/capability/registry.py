@@ -111,8 +111,8 @@ class Operation:
     risk: Risk
     result: ResultKind
     authority: Authority
-    input: Canonical
-    output: Canonical
+    input: Canonical = field(repr=False)
+    output: Canonical = field(repr=False)
     profiles: tuple[str, ...] = ()
     consent: tuple[ConsentRule, ...] = ()
     publication_bound: bool = False

@@ -98,7 +98,7 @@ class Checker:
         """All that is wrong with `value`; its values and undeclared keys are not quoted, as they may be secret."""
         if self._compiled.is_valid(value):
             return ()
-        found = (_fault(error) for error in self._compiled.iter_errors(value))
+        found = (_fault(each) for error in self._compiled.iter_errors(value) for each in _meant(error))
         return tuple(sorted(found, key=lambda fault: (fault.path, fault.keyword)))
 
     def integer_spelling(self, value: Json) -> tuple[str, ...]:
@@ -108,6 +108,22 @@ class Checker:
         if self._strict is None:
             self._strict = _compile(_insisting(self.schema.value))
         return tuple(sorted(set(_misspelled(self._strict.iter_errors(value)))))
+
+
+def _meant(error: Any) -> Iterator[Any]:
+    """The error itself; of alternatives that a property's constant tells apart, what is wrong with the one it names."""
+    branches = getattr(error.kind, "context", ())
+    at = len(error.instance_path) + 1
+    named = [
+        branch
+        for branch in branches
+        if not any(each.kind.name in ("const", "enum") and len(each.instance_path) == at for each in branch)
+    ]
+    if len(named) == 1 and len(branches) > 1:
+        for each in named[0]:
+            yield from _meant(each)
+    else:
+        yield error
 
 
 def _fault(error: Any) -> Fault:
