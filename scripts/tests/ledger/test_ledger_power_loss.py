@@ -5,7 +5,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from ledger_bench import APPROVE, NOW, RECORD, a_claim, a_draft, a_group, create, reopen, verified
+from ledger_bench import APPROVE, NOW, RECORD, a_claim, a_draft, a_group, an_opening, create, reopen, verified
 from marks import promise
 
 from assisted_benchmark.kernel.errors import IntegrityError
@@ -111,6 +111,24 @@ def test_process_durability_loses_claims_to_a_power_loss_and_the_anchor_tells(tm
     (tmp_path / "anchor").write_bytes(before)
     ledger = reopen(tmp_path)
     assert {ledger.row(group) for group in GROUPS} == {Row("sealed")}
+    ledger.close()
+
+
+@promise("K13", "M11")
+def test_power_durability_keeps_a_later_group_and_its_claim(tmp_path, disk):
+    ledger = create(tmp_path, Durability.POWER)
+    ledger.open_run("run-1", RECORD, [])
+    for group in GROUPS[:3]:
+        an_opening(ledger, "run-1", group)
+    a_claim(ledger, "run-1", GROUPS[1])
+    disk.lose_power()
+    ledger.close()
+    disk.come_back(tmp_path)
+    ledger = reopen(tmp_path)
+    assert [row for _, row in ledger.groups("run-1")] == [Row("sealed"), Row("dispatching", APPROVE), Row("sealed")]
+    assert ledger.group_record(GROUPS[2]) == RECORD
+    assert ledger.recover("run-1", NOW) == (GROUPS[1],)
+    assert verified(ledger, "run-1").findings == ()
     ledger.close()
 
 

@@ -16,6 +16,7 @@ from assisted_benchmark.kernel.decision import Admitted
 from assisted_benchmark.kernel.digest import digest_of
 from assisted_benchmark.kernel.errors import HarnessError
 from assisted_benchmark.kernel.keys import KeyRing
+from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.memory import MemoryLedger
 from assisted_benchmark.ledger.protocol import Claimed, Draft, Head, Lost, Row
 from assisted_benchmark.ledger.receipts import line_digest, verify, write_line
@@ -78,7 +79,8 @@ def test_no_changed_byte_goes_unnoticed(place, data):
     assert not verify(lines, run="r", ledger_id="l", head=HEAD, table=LIVE_TABLE).sound
 
 
-GROUPS = st.sampled_from([bytes([number]) * 8 for number in range(4)])
+BEGUN, LATER = [bytes([number]) * 8 for number in range(3)], [bytes([number]) * 8 for number in range(3, 6)]
+GROUPS = st.sampled_from([*BEGUN, *LATER])
 CANDIDATES = st.sampled_from([digest_of("candidate@1", b"a"), digest_of("candidate@1", b"b")])
 STATES = st.sampled_from(sorted(str(state) for state in State))
 KEYS = KeyRing("k", b"k" * 32)
@@ -94,7 +96,7 @@ def answer(call):
 
 
 class Agreement(RuleBasedStateMachine):
-    """One run of four groups; the model is a dict of states."""
+    """One run, which begins with some groups and gets others later; the model is a dict of states."""
 
     @initialize()
     def start(self) -> None:
@@ -103,9 +105,9 @@ class Agreement(RuleBasedStateMachine):
         where = {"table": LIVE_TABLE, "keys": KEYS, "anchor": self.folder / "anchor"}
         self.where = where
         self.sqlite = SqliteLedger.create(self.folder / "l.db", ledger_id="l", **where)
-        self.model: dict[bytes, tuple[str, str]] = {bytes([number]) * 8: ("sealed", "") for number in range(4)}
+        self.model: dict[bytes, tuple[str, str]] = dict.fromkeys(BEGUN, ("sealed", ""))
         self.claimed: dict[bytes, Claimed] = {}
-        self.both(lambda ledger: ledger.open_run("r", b"{}", sorted(self.model)))
+        self.both(lambda ledger: ledger.open_run("r", b"{}", BEGUN))
 
     def both(self, call):
         """Ask both ledgers; they must say the same."""
@@ -116,11 +118,20 @@ class Agreement(RuleBasedStateMachine):
     def draft(self, kind: str, reason: str) -> Draft:
         return Draft(kind, "id", NOW, reason)
 
+    @rule(group=GROUPS)
+    def open_group(self, group) -> None:
+        record = b'{"of":"' + group.hex().encode() + b'"}'
+        said = self.both(lambda ledger: ledger.open_group("r", group, record, self.draft("event", "opened")))
+        assert said == (group not in self.model)
+        self.model.setdefault(group, ("sealed", ""))
+
     @rule(group=GROUPS, candidate=CANDIDATES)
     def claim(self, group, candidate) -> None:
         permit = Admitted(group, candidate, "s", "t", b"{}")
         said = self.both(lambda ledger: ledger.claim(permit, "r", self.draft("decision", "admitted")))
-        if self.model[group][0] == "sealed":
+        if group not in self.model:
+            assert said is Reason.UNKNOWN_GROUP
+        elif self.model[group][0] == "sealed":
             assert said == Claimed(permit, "r")
             self.model[group] = ("dispatching", candidate)
             self.claimed[group] = said
@@ -143,7 +154,7 @@ class Agreement(RuleBasedStateMachine):
     def move(self, group, before, after) -> None:
         said = self.both(lambda ledger: ledger.move(group, "r", before, after, self.draft("event", after)))
         allowed = (before, after) in LIVE_TABLE.edges and after != "dispatching"
-        assert (said is True) == (allowed and self.model[group][0] == before)
+        assert (said is True) == (allowed and group in self.model and self.model[group][0] == before)
         if said is True:
             self.model[group] = (after, self.model[group][1])
 
@@ -169,6 +180,12 @@ class Agreement(RuleBasedStateMachine):
         for group, (state, candidate) in self.model.items():
             row = self.both(lambda ledger, group=group: ledger.row(group))
             assert row == Row(state, candidate, row.refusals)
+        groups = self.both(lambda ledger: list(ledger.groups("r")))
+        assert [(name, row[:2]) for name, row in groups] == list(self.model.items())
+        records = {name: self.both(lambda ledger, name=name: ledger.group_record(name)) for name, _ in groups}
+        assert records == {
+            name: None if name in BEGUN else b'{"of":"' + name.hex().encode() + b'"}' for name in self.model
+        }
 
     @invariant()
     def the_receipts_are_the_same_and_verify(self) -> None:
