@@ -14,12 +14,14 @@ from assisted_benchmark.contract.strict_yaml import Document, load
 from assisted_benchmark.kernel.digest import Digest
 
 PINS: Final = "assisted-benchmark/pins@1"
+PARTS: Final = ("contracts", "policies", "changes", "registries")
 PINS_SHAPE: Final = Record(
     {
         "schema": must(Word((PINS,)), "The kind and version of this file."),
         "contracts": may(MapOf(DIGEST), "Contract ids and the digests of what they pin."),
         "policies": may(MapOf(DIGEST), "Policy ids and their digests."),
         "changes": may(MapOf(DIGEST), "Change contract ids and their digests."),
+        "registries": may(MapOf(DIGEST), "Registry ids and their digests."),
     },
     "the pins",
 )
@@ -32,6 +34,7 @@ class Pins:
     contracts: dict[str, Digest]
     policies: dict[str, Digest]
     changes: dict[str, Digest] = field(factory=dict)
+    registries: dict[str, Digest] = field(factory=dict)
     document: Document | None = field(default=None, eq=False, repr=False)
 
 
@@ -43,16 +46,17 @@ def load_pins(path: Path, root: Path) -> Pins:
     """
     document = load(read(path, root), name_below(path, root))
     check(PINS_SHAPE, document)
-    value = document.value
-    return Pins(value.get("contracts", {}), value.get("policies", {}), value.get("changes", {}), document)
+    parts: dict[str, dict[str, Digest]] = {part: document.value.get(part, {}) for part in PARTS}
+    return Pins(**parts, document=document)
 
 
 def pins_text(pins: Pins) -> str:
     """The file that `load_pins` reads back as these pins."""
     lines = ["# yaml-language-server: $schema=../schemas/pins.schema.json", f"schema: {PINS}"]
-    for kind, digests in (("contracts", pins.contracts), ("policies", pins.policies), ("changes", pins.changes)):
+    for part in PARTS:
+        digests: dict[str, Digest] = getattr(pins, part)
         if digests:
-            lines += [f"{kind}:", *(f"  {_key(name)}: {digest}" for name, digest in sorted(digests.items()))]
+            lines += [f"{part}:", *(f"  {_key(name)}: {digest}" for name, digest in sorted(digests.items()))]
     return "\n".join(lines) + "\n"
 
 
