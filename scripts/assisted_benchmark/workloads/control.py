@@ -6,6 +6,7 @@ before a call is in force for that call. From the workload, always before the an
 
     {"received": {"tool": …, "count": …}}                                  a call of this tool arrived
     {"event": {"seq": …, "id": …, "kind": …, "tool": …}, "state": {…}}     and this came of it
+    {"ready": {"port": …}}                                                 a workload on loopback listens there
 
 A workload that cannot tell does not answer: who makes more than some hundred calls polls in between, or the
 socket fills and the workload waits.
@@ -16,24 +17,31 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterable
+from typing import Any, Protocol
 
 from assisted_benchmark.kernel.errors import CanonicalError, ServerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.strict_json import Json, parse_strictly
-from assisted_benchmark.workloads.faults import Fault
 from assisted_benchmark.workloads.model import Event
+
+
+class DeclaredFault(Protocol):
+    """A fault of some workload: a named tuple of what it is declared with."""
+
+    def _asdict(self) -> dict[str, Any]: ...
 
 
 class Control:
     """One workload process as the oracle sees it, while it runs and after its death.
 
     `events` and `received` grow with `poll`; `ended` is true once the workload's end is closed, when
-    nothing more can come.
+    nothing more can come. `port` is known once a workload that listens is ready.
     """
 
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.received: dict[str, int] = {}
+        self.port: int | None = None
         self.ended = False
         self._rest = b""
         self._own, self._theirs = socket.socketpair()
@@ -47,11 +55,11 @@ class Control:
         """The workload has its end now, and ours of it is closed, so that its death can be heard."""
         self._theirs.close()
 
-    def configure(self, *, seed: int = 0, task: str = "t-1", faults: Iterable[Fault] = ()) -> None:
+    def configure(self, *, seed: int = 0, task: str = "t-1", faults: Iterable[DeclaredFault] = ()) -> None:
         """The first line; the workload waits for it."""
         self._say({"configure": {"seed": seed, "task": task, "faults": [_fault(each) for each in faults]}})
 
-    def arm(self, fault: Fault) -> None:
+    def arm(self, fault: DeclaredFault) -> None:
         """From the next call on, this fault too may strike."""
         self._say({"arm": _fault(fault)})
 
@@ -62,6 +70,24 @@ class Control:
             ServerError: malformed_frame, if the workload said what no workload says.
         """
         self._take(socket.MSG_DONTWAIT)
+
+    def wait_port(self, seconds: float) -> int:
+        """The port that the workload listens on, once it does.
+
+        Raises:
+            ServerError: as `poll`; launch_failed, if it ended before; deadline_exceeded, `seconds` after its last word.
+        """
+        self._own.settimeout(seconds)
+        try:
+            while self.port is None and not self.ended:
+                self._take_once(0)
+        except TimeoutError as error:
+            raise ServerError(Reason.DEADLINE_EXCEEDED, "the workload did not listen in time") from error
+        finally:
+            self._own.settimeout(None)
+        if self.port is None:
+            raise ServerError(Reason.LAUNCH_FAILED, "the workload ended before it listened")
+        return self.port
 
     def finish(self, seconds: float) -> None:
         """Take all that comes until the workload's end closes, at most `seconds` after the last of it.
@@ -81,17 +107,21 @@ class Control:
         self._theirs.close()
 
     def _take(self, flags: int) -> None:
-        while not self.ended:
-            try:
-                data = self._own.recv(1 << 16, flags)
-            except BlockingIOError:
-                return
-            except ConnectionResetError:  # it died with a line of ours unread
-                data = b""
-            self.ended = not data
-            *lines, self._rest = (self._rest + data).split(b"\n")
-            for line in lines:
-                self._hear(line)
+        try:
+            while not self.ended:
+                self._take_once(flags)
+        except BlockingIOError:
+            return
+
+    def _take_once(self, flags: int) -> None:
+        try:
+            data = self._own.recv(1 << 16, flags)
+        except ConnectionResetError:  # it died with a line of ours unread
+            data = b""
+        self.ended = not data
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            self._hear(line)
 
     def _hear(self, line: bytes) -> None:
         try:
@@ -104,6 +134,8 @@ class Control:
                     **more,
                 } if not extra and not more:
                     self.events.append(Event(seq, name, kind, tool, facts))
+                case {"ready": {"port": int(port), **extra}, **more} if not extra and not more:
+                    self.port = port
                 case _:
                     raise ServerError(Reason.MALFORMED_FRAME, "the workload said what no workload says")
         except CanonicalError as error:
@@ -117,5 +149,5 @@ class Control:
             self.ended = self.ended
 
 
-def _fault(fault: Fault) -> Json:
+def _fault(fault: DeclaredFault) -> Json:
     return {key: value for key, value in fault._asdict().items() if value is not None}

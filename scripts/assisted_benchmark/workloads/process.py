@@ -39,7 +39,7 @@ class Setup(NamedTuple):
 def run(make: Callable[[Setup], Model]) -> int:
     """Serve the model that `make` builds until the peer closes its side; the process's exit status."""
     try:
-        control = _inherited()
+        control = inherited()
         setup = Setup() if control is None else _setup(control.wait())
         handler = _Handler(Face(make(setup), setup.faults), control)
     except HarnessError as error:
@@ -49,14 +49,18 @@ def run(make: Callable[[Setup], Model]) -> int:
     return 0
 
 
-class _Control:
-    """The workload's end of the control channel."""
+class Channel:
+    """The workload's end of the control channel. Once the harness is gone, the process ends at its next use."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self._rest = b""
         self._poll = select.poll()
         self._poll.register(fd, select.POLLIN)
+
+    def fileno(self) -> int:
+        """Its descriptor, to be told when a line is there."""
+        return self._fd
 
     def wait(self) -> bytes:
         """The first line."""
@@ -116,7 +120,7 @@ class _Handler:
     instructions = ""
     list_changed = True
 
-    def __init__(self, face: Face, control: _Control | None) -> None:
+    def __init__(self, face: Face, control: Channel | None) -> None:
         self.session = _Session(self)
         self._face = face
         self._control = control
@@ -171,7 +175,8 @@ def _flood() -> None:
         os.write(2, line)
 
 
-def _inherited() -> _Control | None:
+def inherited() -> Channel | None:
+    """The channel that the harness handed to this process, if it did. It is handed on to no other."""
     text = os.environ.pop(CONTROL_ENV, None)
     if text is None:
         return None
@@ -179,15 +184,21 @@ def _inherited() -> _Control | None:
         os.set_inheritable(int(text), False)
     except (OSError, ValueError) as error:
         raise InputError(Reason.WRONG_VALUE, f"{CONTROL_ENV} is `{text:.20}`, which is no open descriptor") from error
-    return _Control(int(text))
+    return Channel(int(text))
 
 
 def _setup(line: bytes) -> Setup:
+    seed, task, faults = configured(line)
+    return Setup(seed, task, tuple(Fault.parse(each) for each in faults))
+
+
+def configured(line: bytes) -> tuple[int, str, list[Json]]:
+    """Seed, task and the faults as they were declared, from the channel's first line; or InputError."""
     match parse_strictly(line):
         case {"configure": {"seed": int(seed), "task": str(task), "faults": list(faults), **extra}, **more} if not (
             extra or more
         ):
-            return Setup(seed, task, tuple(Fault.parse(each) for each in faults))
+            return seed, task, faults
     raise InputError(
         Reason.WRONG_VALUE, "the first line of the control channel is no {configure: {seed, task, faults}}"
     )

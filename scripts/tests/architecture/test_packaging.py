@@ -91,7 +91,8 @@ def test_every_requirement_is_exact_and_hashed_and_names_no_place(file):
 
 def test_the_requirements_cover_every_direct_dependency_and_each_says_what_it_is_for():
     pinned = set(re.findall(r"^([a-z0-9.-]+)==", (ROOT / "requirements.txt").read_text(encoding="ascii"), re.MULTILINE))
-    direct = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["test"]]
+    extras = PROJECT["optional-dependencies"]
+    direct = [*PROJECT["dependencies"], *extras["test"], *extras["http"]]
     assert {name_of(each) for each in direct} <= pinned
     source = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     for requirement in direct:
