@@ -12,12 +12,9 @@ computed anew from its first line.
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, Final
 
 import orjson
@@ -26,7 +23,6 @@ from attrs import frozen
 from assisted_benchmark.kernel.canonical import canonical_bytes
 from assisted_benchmark.kernel.clock import Instant
 from assisted_benchmark.kernel.digest import Digest, digest_of, framed
-from assisted_benchmark.kernel.errors import InputError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Draft, Head, Row
 from assisted_benchmark.ledger.states import TransitionTable
@@ -168,41 +164,6 @@ def verify(lines: Iterable[bytes], *, run: str, ledger_id: str, head: Head, tabl
         walk.find(Reason.TORN_TAIL, len(numbered), 0, "the last receipt is cut off; export it from the ledger again")
     walk.end(head, len(whole), torn)
     return Verification(len(whole), tuple(walk.findings))
-
-
-def export(lines: Iterable[bytes], path: Path) -> int:
-    """Write receipts to a new owner-only file, a line each; how many were written.
-
-    Raises:
-        InputError: the file exists or cannot be written (unreadable).
-    """
-    count = 0
-    try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            for line in lines:
-                file.write(line + b"\n")
-                count += 1
-    except OSError as error:
-        raise InputError(Reason.UNREADABLE, f"receipts cannot be written to {path}: {error.strerror}") from error
-    return count
-
-
-def verify_file(path: Path, *, run: str, ledger_id: str, head: Head, table: TransitionTable) -> Verification:
-    """Verify an exported receipts file.
-
-    Raises:
-        InputError: it cannot be read, or is no regular file (unreadable).
-    """
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise InputError(Reason.UNREADABLE, f"{path} is not a regular file")
-        raw = path.read_bytes()
-    except OSError as error:
-        raise InputError(Reason.UNREADABLE, f"receipts cannot be read from {path}: {error.strerror}") from error
-    lines = raw.split(b"\n")
-    if not lines[-1]:
-        lines.pop()
-    return verify(lines, run=run, ledger_id=ledger_id, head=head, table=table)
 
 
 def is_receipt(line: bytes) -> bool:

@@ -15,8 +15,8 @@ from assisted_benchmark.kernel.errors import DocumentError, InputError, Problem
 from assisted_benchmark.kernel.keys import KeyRing, Purpose
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import shown
+from assisted_benchmark.ledger.exported import Chain, verify_export
 from assisted_benchmark.ledger.protocol import Head
-from assisted_benchmark.ledger.receipts import verify
 from assisted_benchmark.suite.asked import asked
 from assisted_benchmark.suite.brokers import BY_NAME
 from assisted_benchmark.suite.journal import Ended
@@ -82,10 +82,7 @@ def verify_run(path: Path) -> tuple[Problem, ...]:
     if not sound:
         detail = "the anchor of the receipts was edited, or is of another run's key"
         return (Problem(Reason.CHAIN_BROKEN, detail, _name(directory.heads)),)
-    lines = receipts.split(b"\n")
-    if not lines[-1]:
-        lines.pop()
-    return tuple(_problems(lines, chains, ledger_id, _name(directory.receipts)))
+    return tuple(_problems(receipts, chains, ledger_id, _name(directory.receipts)))
 
 
 def _parts(anchored: dict[str, Any]) -> Iterator[bytes]:
@@ -99,40 +96,12 @@ def _name(path: Path) -> str:
     return shown(str(path))
 
 
-def _problems(lines: list[bytes], chains: dict[str, Any], ledger_id: str, file: str) -> Iterator[Problem]:
-    groups: dict[str, list[tuple[int, bytes]]] = {run: [] for run in chains}
-    places = {run: place for place, run in enumerate(chains)}
-    at = next(iter(chains), "")
-    for number, line in enumerate(lines, 1):
-        run = _run_of(line, at)
-        if run not in groups:
-            yield Problem(Reason.RUN_MISMATCH, "a receipt of a run that is not anchored", file, number, 1)
-            continue
-        if places[run] < places[at]:
-            yield Problem(Reason.CHAIN_BROKEN, "a receipt stands behind those of a later case", file, number, 1)
-        at = run
-        groups[run].append((number, line))
-    for run, numbered in groups.items():
-        anchored = chains[run]
-        head = Head(anchored["length"], Digest(anchored["digest"]))
-        only = [line for _, line in numbered]
-        verified = verify(only, run=run, ledger_id=ledger_id, head=head, table=BY_NAME[anchored["broker"]].table)
-        torn = 0
-        for finding in verified.findings:
-            where = numbered[finding.line - 1][0] if 0 < finding.line <= len(numbered) else 0
-            detail = f"{anchored['case']}: {finding.detail}"
-            yield Problem(finding.reason, detail, file, where, 1 if where else 0, _ANEW.get(finding.reason, ""))
-            torn = where if finding.reason is Reason.TORN_TAIL else torn
-        # What was torn off beyond the anchored end is nobody's; within it, a receipt is lost.
-        if torn and verified.count == head.length - 1:
-            detail = f"{anchored['case']}: the receipt that is cut off is one of the {head.length} that are anchored"
-            yield Problem(Reason.CHAIN_TRUNCATED, detail, file, torn, 1, _ANEW[Reason.CHAIN_TRUNCATED])
-
-
-def _run_of(line: bytes, otherwise: str) -> str:
-    """The run that a receipt names; one that cannot be read is taken for the case's that it stands among."""
-    try:
-        run = orjson.loads(line)["run"]
-    except (ValueError, KeyError, TypeError):
-        return otherwise
-    return run if type(run) is str else otherwise
+def _problems(receipts: bytes, anchored: dict[str, Any], ledger_id: str, file: str) -> Iterator[Problem]:
+    chains = {
+        run: Chain(Head(each["length"], Digest(each["digest"])), BY_NAME[each["broker"]].table)
+        for run, each in anchored.items()
+    }
+    for run, finding in verify_export(receipts, chains, ledger_id):
+        detail = f"{anchored[run]['case']}: {finding.detail}" if run else finding.detail
+        column = 1 if finding.line else 0
+        yield Problem(finding.reason, detail, file, finding.line, column, _ANEW.get(finding.reason, ""))

@@ -341,6 +341,15 @@ def test_a_crash_while_a_later_group_is_opened_is_no_rollback(tmp_path, monkeypa
     reopen(tmp_path).close()
 
 
+@promise("K11", "M11")
+def test_a_later_group_that_was_never_anchored_is_missed_by_its_run(tmp_path, monkeypatch):
+    ledger, _ = a_claimed_group_and_its_copy(tmp_path)
+    crash(monkeypatch, 0, lambda: ledger.open_group("run-1", C, RECORD, a_draft()))
+    ledger.close()
+    edit(tmp_path, f"DELETE FROM later WHERE name = x'{C.hex()}'")
+    assert refusal(lambda: reopen(tmp_path)) == TAMPERED
+
+
 def test_a_read_of_a_later_group_that_another_process_overtakes_is_no_rollback(tmp_path):
     ledger, _ = a_claimed_group_and_its_copy(tmp_path)
     other = reopen(tmp_path)

@@ -1,7 +1,6 @@
 """What verifying finds: every way a chain can be wrong, and nothing in one that is right."""
 
 import json
-from pathlib import Path
 
 import orjson
 import pytest
@@ -10,18 +9,16 @@ from marks import promise
 
 from assisted_benchmark.kernel.canonical import canonical_bytes
 from assisted_benchmark.kernel.digest import digest_of
-from assisted_benchmark.kernel.errors import InputError
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.ledger.exported import Chain, verify_export
 from assisted_benchmark.ledger.memory import MemoryLedger
 from assisted_benchmark.ledger.protocol import Head
 from assisted_benchmark.ledger.receipts import (
     Finding,
     Verification,
-    export,
     first_prev,
     line_digest,
     verify,
-    verify_file,
 )
 from assisted_benchmark.live_policy.states import LIVE_TABLE, State
 
@@ -192,40 +189,58 @@ def test_findings_say_what_was_found():
     assert verification.recoverable is False
 
 
-def file_findings(path: Path) -> list[tuple[str, int]]:
-    verification = verify_file(path, run=RUN, ledger_id=LEDGER, head=HEAD, table=LIVE_TABLE)
-    return [(finding.reason.value, finding.line) for finding in verification.findings]
+OTHER_LINES, OTHER_HEAD = a_chain(run="run-2")
+CHAINS = {RUN: Chain(HEAD, LIVE_TABLE), "run-2": Chain(OTHER_HEAD, LIVE_TABLE)}
+
+
+def written(*lines: bytes) -> bytes:
+    return b"".join(line + b"\n" for line in lines)
+
+
+def in_file(raw: bytes, chains: dict[str, Chain] = CHAINS) -> list[tuple[str, str, int]]:
+    """What was found in a file, in short: of which run, the reason, the line."""
+    return [(run, finding.reason.value, finding.line) for run, finding in verify_export(raw, chains, LEDGER)]
 
 
 @promise("K15")
-def test_an_exported_file_verifies_until_it_is_cut(tmp_path):
-    path = tmp_path / "receipts.jsonl"
-    assert export(iter(LINES), path) == 5
-    assert path.read_bytes() == b"".join(line + b"\n" for line in LINES)
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert file_findings(path) == []
-    path.write_bytes(path.read_bytes()[:-1])
-    assert file_findings(path) == []
-    path.write_bytes(path.read_bytes()[:-10])
-    assert file_findings(path) == [("torn_tail", 5)]
-    path.write_bytes(b"\n".join([*LINES[:2], b"", *LINES[2:], b""]))
-    assert file_findings(path) == [("chain_broken", 3), ("chain_broken", 4)]
-    path.write_bytes(b"")
-    assert file_findings(path) == [("chain_missing", 0)]
+def test_the_chains_of_many_runs_in_one_file_verify_until_it_is_cut():
+    raw = written(*LINES, *OTHER_LINES)
+    assert in_file(raw) == []
+    assert in_file(raw[:-1]) == []
+    assert in_file(raw[:-10]) == [("run-2", "torn_tail", 10), ("run-2", "chain_truncated", 10)]
+    assert in_file(raw + OTHER_LINES[4][:80]) == [("run-2", "torn_tail", 11)]
+    assert in_file(written(*LINES[:2], b"", *LINES[2:], *OTHER_LINES)) == [
+        (RUN, "chain_broken", 3),
+        (RUN, "chain_broken", 4),
+    ]
+    assert in_file(written(*LINES[:4], *OTHER_LINES)) == [(RUN, "chain_truncated", 4)]
+    assert in_file(written(*LINES)) == [("run-2", "chain_missing", 0)]
+    assert in_file(b"") == [(RUN, "chain_missing", 0), ("run-2", "chain_missing", 0)]
+    assert in_file(b"", {}) == []
 
 
-def test_an_export_overwrites_nothing_and_reads_only_files(tmp_path):
-    path = tmp_path / "receipts.jsonl"
-    path.write_text("mine")
-    for attempt in (
-        lambda: export(LINES, path),
-        lambda: file_findings(tmp_path / "none.jsonl"),
-        lambda: file_findings(tmp_path),
-    ):
-        with pytest.raises(InputError) as caught:
-            attempt()
-        assert caught.value.reason is Reason.UNREADABLE
-    assert path.read_text() == "mine"
+@promise("K15")
+def test_receipts_out_of_place_and_of_unknown_runs_are_found_in_a_file():
+    assert in_file(written(*LINES[:4], *OTHER_LINES, LINES[4])) == [
+        (RUN, "chain_broken", 10),
+        (RUN, "chain_truncated", 4),
+    ]
+    stranger, nameless = a_chain(run="run-3")[0][0], a_chain(run="")[0][0]
+    for line in (stranger, nameless):
+        assert in_file(written(line, *LINES, *OTHER_LINES)) == [("", "run_mismatch", 1)]
+        assert in_file(written(line), {}) == [("", "run_mismatch", 1)]
+    moved = changed(LINES[1], run=7)
+    assert in_file(written(LINES[0], moved, *LINES[2:], *OTHER_LINES))[0] == (RUN, "chain_broken", 2)
+
+
+def test_a_receipt_that_quotes_another_runs_is_still_its_own_runs():
+    quoting = MemoryLedger(LEDGER, LIVE_TABLE)
+    for run in CHAINS:
+        quoting.open_run(run, RECORD, [])
+    quoting.record(RUN, a_draft(detail=',"run":"run-2","schema":"'))
+    quoting.record("run-2", a_draft(detail=',"run":"run-1","schema":"'))
+    chains = {run: Chain(quoting.head(run), LIVE_TABLE) for run in CHAINS}
+    assert in_file(written(*quoting.receipts(RUN), *quoting.receipts("run-2")), chains) == []
 
 
 def test_receipts_of_a_recovery_have_ids_of_their_own():
