@@ -1,0 +1,228 @@
+"""The named checks of the capability broker, in their one order: the first that fails decides the reason.
+
+`EARLY` looks at what was sent, before anything else is touched; `LATE` at who asks whom under what, once session,
+instance, grant and negotiated version are known. The last of them are the seven terms: an operation is allowed
+if all seven hold, and each is false or not evaluated unless it was found true. A broker made without one check is
+the mutant that a test of its reason has to catch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum, unique
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from attrs import frozen
+
+from assisted_benchmark.capability.call import Unfit
+from assisted_benchmark.capability.grants import Grant
+from assisted_benchmark.capability.ports import Capability, Enrolled, Instance, Session
+from assisted_benchmark.capability.registry import Authority, Operation
+from assisted_benchmark.kernel.clock import Deadline
+from assisted_benchmark.kernel.errors import HarnessError
+from assisted_benchmark.kernel.reasons import Reason
+
+T = TypeVar("T")
+
+
+@unique
+class Term(StrEnum):
+    """What has to hold of an operation for it to be allowed, in the order of evaluation."""
+
+    IMPLEMENTED = "implemented"
+    BUILT = "built"
+    HOST_AVAILABLE = "host_available"
+    ACTIVATED = "activated"
+    POLICY_ELIGIBLE = "policy_eligible"
+    CLIENT_GRANTED = "client_granted"
+    SESSION_LIVE = "session_live"
+
+
+@frozen
+class Check(Generic[T]):
+    """One check: `test` says what is wrong, or nothing. `term` is the term that it belongs to, if any."""
+
+    reason: Reason
+    test: Callable[[T], str]
+    term: Term | None = None
+
+
+class Early(NamedTuple):
+    """A call whose envelope holds, and what is known before anybody is asked. `unfit` says what its input lacks."""
+
+    operation: Operation | None
+    store_fault: str
+    deadline: Deadline
+    unfit: Unfit | None = None
+
+
+class Late(NamedTuple):
+    """The call with its session, its exact instance and its grant. `ended` and `spent` are the grant's."""
+
+    session: Session
+    enrolled: Enrolled
+    session_live: bool
+    operation: Operation
+    instance: Instance
+    still_registered: bool
+    eligible: frozenset[str]
+    grant: Grant | None
+    ended: Reason | None
+    spent: bool
+
+    @property
+    def capability(self) -> Capability:
+        """What the instance says of the operation; of one that it does not name, that there is nothing."""
+        found = self.instance.capability(self.operation.id)
+        return found or Capability(self.operation.id, built=False, available=False, activated=False)
+
+
+@frozen
+class Failed:
+    """The first check that failed, what it says, and the reasons of those that passed before it."""
+
+    reason: Reason
+    detail: str
+    checked: tuple[str, ...]
+    term: Term | None = None
+
+
+class Finding(NamedTuple):
+    """A term, as it was found: true, false, or None if it was not evaluated; and why."""
+
+    term: Term
+    holds: bool | None
+    explanation: str
+
+
+NOT_EVALUATED: Final = "not_evaluated"
+
+
+def first_failure(checks: tuple[Check[T], ...], question: T, checked: tuple[str, ...] = ()) -> Failed | None:
+    """Ask in order. `checked` are the reasons of what was asked before."""
+    for check in checks:
+        if detail := check.test(question):
+            return Failed(check.reason, detail, checked, check.term)
+        checked = (*checked, check.reason.value)
+    return None
+
+
+def terms(failed: Failed | None) -> tuple[Finding, ...]:
+    """The seven terms, explained, as the late checks left them."""
+    if failed is None:
+        return tuple(Finding(term, True, "it holds") for term in Term)
+    if failed.term is None:
+        return tuple(Finding(term, None, NOT_EVALUATED) for term in Term)
+    order = list(Term)
+    at = order.index(failed.term)
+    held = [Finding(term, True, "it holds") for term in order[:at]]
+    left = [Finding(term, None, NOT_EVALUATED) for term in order[at + 1 :]]
+    return (*held, Finding(failed.term, False, failed.detail), *left)
+
+
+def told_terms(findings: tuple[Finding, ...]) -> str:
+    """The terms in a line, for a receipt."""
+    words = {True: "true", False: "false", None: NOT_EVALUATED}
+    return ", ".join(f"{finding.term}={words[finding.holds]}" for finding in findings)
+
+
+def _there(operation: Operation | None) -> Operation:
+    if operation is None:
+        raise HarnessError(Reason.COULD_NOT_RUN, "nothing can be judged without an operation")
+    return operation
+
+
+def _known(q: Early) -> str:
+    return "" if q.operation is not None and q.operation.advertised else "there is no such operation to be asked for"
+
+
+def _not_by_acl(q: Early) -> str:
+    by_acl = _there(q.operation).authority is Authority.ARTIFACT_ACL
+    return "an artifact is read by way of its access list, not as an operation" if by_acl else ""
+
+
+def _input(reason: Reason) -> Check[Early]:
+    return Check(reason, lambda q: q.unfit.detail if q.unfit is not None and q.unfit.reason is reason else "")
+
+
+def _wrong_registration(q: Late) -> str:
+    if q.grant is None:
+        return ""
+    wanted = q.grant.wanted
+    same = (wanted.instance, wanted.registration) == (q.instance.id, q.instance.registration)
+    return "" if same else "the grant is for another instance, or for another registration of it"
+
+
+def _wrong_publication(q: Late) -> str:
+    same = q.grant is None or q.grant.wanted.publication == q.instance.publication
+    return "" if same else "the grant is for another publication of the instance"
+
+
+def _host_unavailable(q: Late) -> str:
+    if not q.still_registered:
+        return "the instance has left, or has published anew"
+    return "" if q.capability.available else "the instance's host cannot do it now"
+
+
+def _not_granted(q: Late) -> str:
+    covered = q.grant is not None and q.operation.id in q.grant.operations
+    return "" if covered else "the grant does not cover the operation"
+
+
+def _says(fault: str, holds: Callable[[T], bool]) -> Callable[[T], str]:
+    return lambda question: "" if holds(question) else fault
+
+
+EARLY: Final[tuple[Check[Early], ...]] = (
+    Check(Reason.STORE_UNAVAILABLE, lambda q: q.store_fault),
+    Check(Reason.DEADLINE_EXCEEDED, _says("there is no time", lambda q: not q.deadline.passed)),
+    Check(Reason.UNKNOWN_OPERATION, _known),
+    Check(Reason.ACL_ONLY, _not_by_acl),
+    *map(_input, (Reason.ARGUMENTS_INVALID, Reason.NON_CANONICAL_NUMBER, Reason.TOO_LARGE)),
+)
+
+LATE: Final[tuple[Check[Late], ...]] = (
+    Check(
+        Reason.WRONG_PRINCIPAL,
+        _says("it is another client's session", lambda q: q.enrolled.client == q.session.client),
+    ),
+    Check(Reason.WRONG_REGISTRATION, _wrong_registration),
+    Check(Reason.WRONG_PEER, _says("it is another process's session", lambda q: q.enrolled.peer == q.session.peer)),
+    Check(Reason.WRONG_PUBLICATION, _wrong_publication),
+    Check(
+        Reason.NOT_IMPLEMENTED,
+        _says("the instance does not have it", lambda q: q.instance.capability(q.operation.id) is not None),
+        Term.IMPLEMENTED,
+    ),
+    Check(Reason.NOT_BUILT, _says("it is not in the instance's build", lambda q: q.capability.built), Term.BUILT),
+    Check(Reason.HOST_UNAVAILABLE, _host_unavailable, Term.HOST_AVAILABLE),
+    Check(Reason.NOT_ACTIVATED, _says("it is not activated there", lambda q: q.capability.activated), Term.ACTIVATED),
+    Check(
+        Reason.NOT_ELIGIBLE,
+        _says("the operator's policy does not have it", lambda q: q.operation.id in q.eligible),
+        Term.POLICY_ELIGIBLE,
+    ),
+    Check(
+        Reason.UNKNOWN_GRANT,
+        _says("there is no such grant of this client's", lambda q: q.grant is not None),
+        Term.CLIENT_GRANTED,
+    ),
+    Check(Reason.REVOKED, _says("the grant was revoked", lambda q: q.ended is not Reason.REVOKED), Term.CLIENT_GRANTED),
+    Check(Reason.EXPIRED, _says("the grant has expired", lambda q: q.ended is not Reason.EXPIRED), Term.CLIENT_GRANTED),
+    Check(Reason.NOT_GRANTED, _not_granted, Term.CLIENT_GRANTED),
+    Check(
+        Reason.CONSENT_REQUIRED,
+        _says("the grant has admitted its one operation of this kind", lambda q: not q.spent),
+        Term.CLIENT_GRANTED,
+    ),
+    Check(Reason.SESSION_ENDED, _says("the client's session is over", lambda q: q.session_live), Term.SESSION_LIVE),
+)
+
+# The whole order, with what lies between: bytes first, and after the checks the durable admission and the last look.
+ORDER: Final = (
+    "envelope",
+    *(check.reason.value for check in EARLY),
+    *(check.reason.value for check in LATE),
+    "admit",
+    "revalidate",
+)

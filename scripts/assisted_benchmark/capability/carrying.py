@@ -1,0 +1,212 @@
+"""Carrying an admitted operation out: claim, gate, request, judge, settle; at most once, whatever happens.
+
+The host's word is never taken for success by itself: a result has to fit its schema, and the authority has to
+have lasted. What is not clear is `unknown_needs_refresh`, and nobody asks again by himself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum, unique
+from typing import Final, NamedTuple
+
+from attrs import frozen
+
+from assisted_benchmark.capability.call import OperationCall
+from assisted_benchmark.capability.flights import Flight
+from assisted_benchmark.capability.grants import Grant, Grants
+from assisted_benchmark.capability.lineage import Asked
+from assisted_benchmark.capability.operations import End, Operations, Receipt
+from assisted_benchmark.capability.ports import Ended, Envelope, Host, HostReply, Instance, Session, Word
+from assisted_benchmark.capability.projection import Projection
+from assisted_benchmark.capability.registry import ResultKind
+from assisted_benchmark.capability.results import Content
+from assisted_benchmark.capability.sessions import Sessions
+from assisted_benchmark.capability.states import State
+from assisted_benchmark.kernel.canonical import Json, parse
+from assisted_benchmark.kernel.clock import Deadline
+from assisted_benchmark.kernel.errors import CanonicalError, LedgerError
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.sending import NotSent, Uncertain
+from assisted_benchmark.kernel.text import shown
+from assisted_benchmark.ledger.protocol import Claimed
+
+
+@unique
+class Moment(StrEnum):
+    """Where an operation's way can be interrupted by an experiment: faults strike at these."""
+
+    ADMIT = "admit"  # every check has passed, the receipt is about to be written
+    ADMITTED = "admitted"  # the receipt is durable
+    CLAIMED = "claimed"  # the marker is durable, nothing is written to the host
+    WRITE = "write"  # the last look said yes, the request is about to be written
+    ANSWER = "answer"  # the host's word, or its absence, is known
+    SETTLE = "settle"  # the end is about to be recorded
+
+
+class Way(NamedTuple):
+    """What was admitted, and all that it was admitted under."""
+
+    session: Session
+    call: OperationCall
+    asked: Asked
+    instance: Instance
+    grant: Grant
+    receipt: Receipt
+    flight: Flight
+    deadline: Deadline
+
+
+class Carrier:
+    """Takes what was admitted to its host, by way of the ledger."""
+
+    def __init__(
+        self,
+        *,
+        host: Host,
+        operations: Operations,
+        grants: Grants,
+        sessions: Sessions,
+        projection: Projection,
+        looks: tuple[Look, ...],
+        on_moment: Callable[[Moment], None],
+    ) -> None:
+        self._host = host
+        self._operations = operations
+        self._grants = grants
+        self._sessions = sessions
+        self._projection = projection
+        self._looks = looks
+        self._on_moment = on_moment
+        self._explained = projection.registry.bounds.explanation_length
+
+    def carry(self, way: Way, progress: Callable[[Json], None]) -> None:
+        """From the admitted operation to its recorded end, which its receipt then has."""
+        self._on_moment(Moment.ADMITTED)
+        try:
+            # INVARIANT: the marker is durable before the request. An error here means that nothing is sent.
+            claimed = self._operations.claim(way.receipt, way.asked)
+        except LedgerError:
+            return
+        if claimed is None:
+            return
+        self._on_moment(Moment.CLAIMED)
+        try:
+            end = self._requested(way, claimed, progress)
+        except Exception as error:
+            # Fail closed: whatever went wrong, the request may be out. The error itself goes on to the caller.
+            explanation = f"{type(error).__name__} while the request was under way"
+            unknown = End(State.UNKNOWN_NEEDS_REFRESH, Reason.OUTCOME_UNKNOWN, explanation)
+            self._operations.settle(way.receipt, claimed, way.asked, unknown)
+            raise
+        self._on_moment(Moment.SETTLE)
+        self._operations.settle(way.receipt, claimed, way.asked, end)
+
+    def _requested(self, way: Way, claimed: Claimed, progress: Callable[[Json], None]) -> End:
+        call, asked = way.call, way.asked
+        record, lineage = way.receipt.record, asked.lineage
+        envelope = Envelope(
+            record.request_id,
+            record.receipt_id,
+            record.request_hash,
+            lineage.grant,
+            lineage.client,
+            lineage.registration,
+            lineage.publication,
+            asked.version,
+            call.expected_state_generation,
+        )
+
+        def gate() -> bool:
+            if not way.flight.pass_gate(self._look(way)):
+                return False
+            self._on_moment(Moment.WRITE)
+            return True
+
+        reply = self._host.request(claimed, envelope, gate=gate, deadline=way.deadline, progress=progress)
+        self._on_moment(Moment.ANSWER)
+        return self._judge(way, reply)
+
+    def _look(self, way: Way) -> Reason | None:
+        """Why nothing may be written now: everything that could have changed since the checks."""
+        found = (look.test(self, way) for look in self._looks)
+        return next((reason for reason in found if reason is not None), None)
+
+    def out_of_time(self, way: Way) -> Reason | None:
+        """Whether the call's time is up."""
+        return Reason.DEADLINE_EXCEEDED if way.deadline.passed else None
+
+    def ended(self, way: Way) -> Reason | None:
+        """Why the grant is good for nothing any more."""
+        return self._grants.ended(way.grant)
+
+    def elsewhere(self, way: Way) -> Reason | None:
+        """Whether the instance has left, or has published anew."""
+        same = self._host.registered(way.instance.id) == way.instance.registered
+        return None if same else Reason.WRONG_PUBLICATION
+
+    def over(self, way: Way) -> Reason | None:
+        """Whether the client's session is another one by now."""
+        return None if self._sessions.live(way.session, way.flight.enrolled) else Reason.SESSION_ENDED
+
+    def given_up(self, way: Way) -> Reason | None:
+        """Whether another broker has ended the operation in the ledger."""
+        return None if self._operations.running(way.receipt) else Reason.CANCELLED
+
+    def _judge(self, way: Way, reply: HostReply) -> End:
+        flight = way.flight
+        if isinstance(reply, NotSent):
+            return End(State.CANCELLED, flight.stopped or reply.reason, self._told(reply.detail))
+        if isinstance(reply, Uncertain):
+            return End(State.UNKNOWN_NEEDS_REFRESH, reply.reason, self._told(reply.detail))
+        if not flight.writing:
+            explanation = "an answer to a request that its gate did not let out"
+            return End(State.UNKNOWN_NEEDS_REFRESH, Reason.OUTCOME_UNKNOWN, explanation)
+        explanation = self._told(reply.explanation)
+        if reply.word is Word.CANCELLED:
+            return End(State.CANCELLED, flight.stopped or Reason.CANCELLED, explanation)
+        if reply.word is Word.FAILED:
+            conflict = reply.code == Reason.STATE_CONFLICT
+            return End(State.FAILED, Reason.STATE_CONFLICT if conflict else Reason.FAILED, explanation)
+        lost = self.elsewhere(way) or self.ended(way)
+        if lost is not None:
+            explanation = f"it was done, and its authority had ended: {lost}"
+            return End(State.COMPLETED_AFTER_REVOCATION, Reason.COMPLETED_AFTER_REVOCATION, explanation)
+        return self._completed(way, reply, explanation)
+
+    def _completed(self, way: Way, reply: Ended, explanation: str) -> End:
+        try:
+            result = parse(reply.result)
+        except CanonicalError as error:
+            return _invalid(f"the result is not admissible: {error.detail}")
+        unfit = self._projection.result_faults(way.call.operation, result)
+        if unfit is not None:
+            return _invalid(f"the result does not fit its schema: {unfit.detail}")
+        if way.call.operation.result is ResultKind.RECEIPT and result["receipt_id"] != way.receipt.record.receipt_id:
+            return _invalid("the result names another receipt")
+        return End(State.COMPLETED, None, explanation, Content(result=result).written)
+
+    def _told(self, text: str) -> str:
+        """A text of the host's, with nothing hidden in it and not too long for a receipt."""
+        return shown(text, self._explained // 2)[: self._explained]
+
+
+@frozen
+class Look:
+    """One thing that is looked at once more right before the side effect."""
+
+    name: str
+    test: Callable[[Carrier, Way], Reason | None]
+
+
+LOOKS: Final = (
+    Look("deadline", Carrier.out_of_time),
+    Look("publication", Carrier.elsewhere),
+    Look("grant", Carrier.ended),
+    Look("session", Carrier.over),
+    Look("receipt", Carrier.given_up),
+)
+
+
+def _invalid(explanation: str) -> End:
+    return End(State.UNKNOWN_NEEDS_REFRESH, Reason.RESULT_INVALID, explanation)
