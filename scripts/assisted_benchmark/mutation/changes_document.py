@@ -9,6 +9,7 @@ from typing import Final
 
 from assisted_benchmark.contract.closed_schema import closed_schema_faults
 from assisted_benchmark.contract.files import name_below, read
+from assisted_benchmark.contract.json_schema import Checker
 from assisted_benchmark.contract.shape import (
     NAME,
     ByKey,
@@ -40,7 +41,7 @@ from assisted_benchmark.mutation.changes import (
     Read,
     accepted,
 )
-from assisted_benchmark.mutation.compiler import spec_faults, unshowable
+from assisted_benchmark.mutation.compiler import problems_in, unshowable
 from assisted_benchmark.mutation.fields import declared, unused
 from assisted_benchmark.mutation.template import Where, is_reference, references
 
@@ -277,7 +278,7 @@ def _sound(value: Json, at: Where, request: Where) -> Iterator[Fault]:
         detail = f"the field `{'.'.join(path)}` comes to nothing"
         yield Fault(Reason.UNKNOWN_REFERENCE, (*at, "fields", *places), detail, hint, at_key=True)
     example = value["example"]
-    found = unshowable(example) or spec_faults(value["fields"], example)
+    found = unshowable(example) or problems_in(Checker(value["fields"]), value["fields"], example)
     for pointer, detail in found:
         yield Fault(Reason.WRONG_VALUE, (*at, "example"), f"{pointer or '/'}: {detail}", "write one that fits")
 

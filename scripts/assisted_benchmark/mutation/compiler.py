@@ -7,15 +7,14 @@ covers the change type and the body, so a token that is bound to it is bound to 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from assisted_benchmark.contract.json_schema import Checker
-from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes
+from assisted_benchmark.kernel.canonical import Json, canonical_bytes
 from assisted_benchmark.kernel.digest import Digest, digest_of
 from assisted_benchmark.kernel.redact import pointer
 from assisted_benchmark.kernel.text import did_you_mean, invisible, shown
-from assisted_benchmark.mutation.changes import ChangeContract, ChangeType
+from assisted_benchmark.mutation.changes import ChangeType
 from assisted_benchmark.mutation.fields import declared
 from assisted_benchmark.mutation.ports import Request
 from assisted_benchmark.mutation.template import filled
@@ -87,22 +86,12 @@ def misspelled(checker: Checker, spec: Json) -> tuple[tuple[str, str], ...]:
     return tuple((path, "write an integer without point and exponent") for path in checker.integer_spelling(spec))
 
 
-def spec_faults(schema: Json, spec: Json) -> tuple[tuple[str, str], ...]:
-    """(JSON pointer, why) of all that is wrong with a spec under the fields' schema, at any level."""
-    return tuple(_faults(_checker(Canonical.of(schema)), schema, spec))
+def problems_in(checker: Checker, schema: Json, value: Json) -> tuple[tuple[str, str], ...]:
+    """(JSON pointer, why) of all that is wrong with a value under its schema, at any level; no value is repeated."""
+    return tuple(_problems(checker, schema, value))
 
 
-def faults_of(change: ChangeType, spec: Json) -> tuple[tuple[str, str], ...]:
-    """`spec_faults` of a change type's own fields."""
-    return tuple(_faults(change.checker, change.fields.value, spec))
-
-
-@lru_cache(maxsize=64)
-def _checker(schema: Canonical) -> Checker:
-    return Checker(schema.value)
-
-
-def _faults(checker: Checker, schema: Json, spec: Json) -> Iterator[tuple[str, str]]:
+def _problems(checker: Checker, schema: Json, spec: Json) -> Iterator[tuple[str, str]]:
     for fault in checker.faults(spec):
         if fault.unexpected:
             known = declared(schema, _steps(fault.path))
@@ -121,8 +110,3 @@ def _faults(checker: Checker, schema: Json, spec: Json) -> Iterator[tuple[str, s
 
 def _steps(path: str) -> tuple[str, ...]:
     return tuple(step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:])
-
-
-def targets(contract: ChangeContract, change: ChangeType) -> str:
-    """What a person is told the request goes to."""
-    return f"POST {change.path} at {contract.endpoint}"

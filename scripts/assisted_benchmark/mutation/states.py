@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum, unique
+from typing import Final
+
+from assisted_benchmark.ledger.states import TransitionTable
 
 
 @unique
@@ -18,3 +21,27 @@ class State(StrEnum):
     REFUSED = "refused"  # consumed, and nothing was sent
     EXPIRED = "expired"  # nobody confirmed it in time
     EVICTED = "evicted"  # a newer proposal took its place
+
+
+_S = State
+
+MUTATION_TABLE: Final = TransitionTable(
+    name="mutation",
+    initial=_S.SEALED,
+    ready=_S.CONFIRMING,
+    claimed=_S.DISPATCHING,
+    after_crash={_S.CONFIRMING: _S.REFUSED, _S.DISPATCHING: _S.UNRESOLVED},
+    edges=frozenset(
+        {
+            (_S.SEALED, _S.CONFIRMING),
+            (_S.SEALED, _S.EXPIRED),
+            (_S.SEALED, _S.EVICTED),
+            (_S.CONFIRMING, _S.DISPATCHING),
+            (_S.CONFIRMING, _S.REFUSED),
+            (_S.DISPATCHING, _S.SUCCEEDED),
+            (_S.DISPATCHING, _S.FAILED),
+            (_S.DISPATCHING, _S.UNRESOLVED),
+            (_S.DISPATCHING, _S.REFUSED),  # the marker is durable, the gate said no, nothing was written
+        }
+    ),
+)

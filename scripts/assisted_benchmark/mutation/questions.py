@@ -1,0 +1,90 @@
+"""The questions that are open: one row each, found again by an opaque nonce that is good once.
+
+A row is bound to the tool, the arguments and the session of the call that asked, and to the time
+in which an answer counts. The nonce says nothing by itself, so there is nothing in it to forge. Rows are in this
+process only: a question does not outlive it, and its proposal is refused on the next start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Final
+
+from attrs import define
+
+from assisted_benchmark.kernel.chance import Chance
+from assisted_benchmark.kernel.clock import Clock
+from assisted_benchmark.kernel.digest import Digest, digest_of
+from assisted_benchmark.mutation.compiler import Compiled
+from assisted_benchmark.mutation.proposal import Session
+from assisted_benchmark.mutation.results import Refusal
+from assisted_benchmark.mutation.store import Found
+
+_STATE_BYTES: Final = 16
+
+
+@define
+class Question:
+    """A consumed proposal, and what was asked about it. `over` is its end, if time ran out before an answer."""
+
+    session: Session
+    found: Found
+    compiled: Compiled
+    bound: Digest
+    until_mono_ns: int
+    shown: Digest
+    over: Refusal | None = None
+
+
+def binding(tool: str, session: Session, token: str) -> Digest:
+    """What a nonce is bound to: the tool, its arguments (the token alone), the session."""
+    return digest_of("confirm-call@1", *(part.encode() for part in (tool, session.run, session.principal, token)))
+
+
+class Questions:
+    """All open questions of one broker."""
+
+    def __init__(self, clock: Clock, chance: Chance) -> None:
+        self._clock = clock
+        self._chance = chance
+        self._rows: dict[str, Question] = {}
+        self._lock = Lock()
+
+    def open(self, question: Question) -> str:
+        """Keep the question; the nonce that finds it again."""
+        state = self._chance.token(_STATE_BYTES).hex()
+        with self._lock:
+            self._rows[state] = question
+        return state
+
+    def take(self, state: str, bound: Digest) -> Question | None:
+        """The question of this nonce, once, for the call it is bound to; None for every other."""
+        with self._lock:
+            row = self._rows.get(state)
+            if row is None or row.bound != bound:
+                return None
+            return self._rows.pop(state)
+
+    def overdue(self, question: Question) -> bool:
+        """Whether an answer would come too late, from the very instant on."""
+        return self._clock.now().mono_ns >= question.until_mono_ns
+
+    def asking(self, session: Session | None) -> bool:
+        """Whether a question of this session (of any, if None) waits for its answer."""
+        with self._lock:
+            rows = list(self._rows.values())
+        return any(
+            row.over is None and not self.overdue(row) and (session is None or row.session == session) for row in rows
+        )
+
+    def sweep(self, end: Callable[[Question], Refusal], *, closing: bool = False) -> None:
+        """End what is overdue (all, when closing). Who comes for it later hears so once more, for one lifetime."""
+        with self._lock:
+            now = self._clock.now().mono_ns
+            for state, row in list(self._rows.items()):
+                if row.over is not None and now >= row.until_mono_ns + row.found.proposal.ttl_ns:
+                    del self._rows[state]
+            due = [row for row in self._rows.values() if row.over is None and (closing or now >= row.until_mono_ns)]
+            for row in due:
+                row.over = end(row)
