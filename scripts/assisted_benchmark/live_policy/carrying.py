@@ -17,7 +17,6 @@ from assisted_benchmark.live_policy.checks import Trust
 from assisted_benchmark.live_policy.deciding import Way
 from assisted_benchmark.live_policy.desk import Desk
 from assisted_benchmark.live_policy.dispatch import Flight, Moment, Outcome, Verdict, judge
-from assisted_benchmark.live_policy.grant import group_key
 from assisted_benchmark.live_policy.opened import OpenGrant
 from assisted_benchmark.live_policy.ports import Dispatcher, Machine, NotSent, Replied, Reply, Unavailable
 from assisted_benchmark.live_policy.states import State
@@ -109,7 +108,7 @@ class Carrier:
         """Nothing if the ledger itself says that the step before succeeded, whatever this process believes of it."""
         grant = way.grant
         try:
-            row = self._ledger.row(group_key(grant.session.grant, way.step.index - 1))
+            row = self._ledger.row(grant.keys[way.step.index - 1])
             if row is not None and row.state == State.SUCCEEDED:
                 return None
             grant.refresh(self._ledger)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum, unique
+from functools import lru_cache
 from threading import Lock
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from assisted_benchmark.kernel.errors import CanonicalError
 from assisted_benchmark.kernel.reasons import REASONS, Reason
 from assisted_benchmark.ledger.protocol import Claimed
 from assisted_benchmark.live_policy.policy import result_checker
-from assisted_benchmark.live_policy.ports import NotSent, Replied, Reply, Uncertain
+from assisted_benchmark.live_policy.ports import NotSent, Reply, Uncertain
 from assisted_benchmark.live_policy.states import State
 
 
@@ -102,21 +103,23 @@ def judge(reply: Reply, tool: Tool, flight: Flight) -> Verdict:
         return Verdict(State.UNRESOLVED, reply.reason, reply.detail)
     if not flight.writing:
         return Verdict(State.UNRESOLVED, Reason.OUTCOME_UNKNOWN, "an answer to a call that its gate did not let out")
-    return _judge_answer(reply, tool)
+    return _judge_answer(reply.result, reply.failed, tool)
 
 
-def _judge_answer(reply: Replied, tool: Tool) -> Verdict:
+# An answer is worth the same whenever it is given, and servers give the same ones again and again.
+@lru_cache(maxsize=64)
+def _judge_answer(result: bytes, failed: bool, tool: Tool) -> Verdict:
     try:
-        value = parse(reply.result)
+        value = parse(result)
     except CanonicalError as error:
         return _invalid(f"the result is not admissible: {error.detail}")
     if type(value) is not dict:
         return _invalid("the result is not an object")
     schema = result_checker(tool)
-    if reply.failed:
+    if failed:
         if "structuredContent" in value and (schema is None or not schema.faults(value["structuredContent"])):
             return _invalid("an error flag stands beside the body of a success")
-        return Verdict(State.FAILED, Reason.FAILED, "the server answered that the call failed", reply.result)
+        return Verdict(State.FAILED, Reason.FAILED, "the server answered that the call failed", result)
     fault = _success_fault(value)
     if fault:
         return _invalid(fault)
@@ -126,7 +129,7 @@ def _judge_answer(reply: Replied, tool: Tool) -> Verdict:
         faults = schema.faults(value["structuredContent"])
         if faults:
             return _invalid(f"structuredContent{faults[0].path}: {faults[0].message}")
-    return Verdict(State.SUCCEEDED, None, "", reply.result)
+    return Verdict(State.SUCCEEDED, None, "", result)
 
 
 def _success_fault(value: Json) -> str:

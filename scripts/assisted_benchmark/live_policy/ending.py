@@ -86,7 +86,7 @@ class Ending:
     def _stop(self, grant: OpenGrant, reason: Reason, state: State) -> tuple[State, ...]:
         # First the flag, then the ledger: a call that is claimed in between meets the flag at its gate.
         grant.stopped = grant.stopped or reason
-        for key in grant.groups():
+        for key in grant.keys:
             draft = self._desk.draft(EVENT, reason.value, grant.session)
             if not self._ledger.move(key, grant.session.run, State.SEALED, state, draft):
                 self._give_up_elsewhere(grant, key)
@@ -106,7 +106,7 @@ class Ending:
             self._ledger.move(key, grant.session.run, State.DISPATCHING, State.UNRESOLVED, draft)
 
     def _states(self, grant: OpenGrant) -> tuple[State, ...]:
-        rows = (self._ledger.row(key) for key in grant.groups())
+        rows = (self._ledger.row(key) for key in grant.keys)
         return tuple(State(row.state) for row in rows if row is not None)
 
     def recover(self) -> tuple[bytes, ...]:
@@ -138,7 +138,7 @@ class Ending:
 
     def _groups_in(self, grant: OpenGrant, *states: State) -> frozenset[str]:
         """The grant's groups, in hex, that are in one of these states."""
-        rows = ((key, self._ledger.row(key)) for key in grant.groups())
+        rows = ((key, self._ledger.row(key)) for key in grant.keys)
         return frozenset(key.hex() for key, row in rows if row is not None and row.state in states)
 
     def _reconciled(self, grant: OpenGrant) -> frozenset[str]:

@@ -3,7 +3,7 @@
     binding    what the runner and the ledger hold of a run
     content    the grant's canonical bytes: a header made from the binding, and the plan's bytes
     digest     of the content, and so the grant's name
-    seal       the content with a MAC over it
+    seal       the content with a MAC over its digest
 
 A seal shows only that the grant came from a holder of the key. What makes a grant believed is
 that compiling the trusted policy for the trusted binding gives the same bytes again.
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Final, NamedTuple
 
 import orjson
@@ -117,17 +116,19 @@ def group_key(grant: Digest, index: int) -> bytes:
     return raw if index == 0 else raw[:30] + (int.from_bytes(raw[30:], "big") ^ index).to_bytes(2, "big")
 
 
-@frozen(slots=False)
+@frozen
 class SealedGrant:
-    """A grant's content under its MAC, as it may be handed to whoever keeps it."""
+    """A grant's content under its MAC, as it may be handed to whoever keeps it. `digest` is always the content's."""
 
     content: bytes
+    digest: Digest
     key_id: str
     mac: bytes
 
     @classmethod
     def seal(cls, content: bytes, key: Key) -> SealedGrant:
-        return cls(content, key.id, key.mac(content))
+        digest = grant_digest(content)
+        return cls(content, digest, key.id, key.mac(digest.encode()))
 
     @classmethod
     def read(cls, raw: bytes) -> SealedGrant:
@@ -139,7 +140,8 @@ class SealedGrant:
         try:
             value = parse(raw)
             if type(value) is dict and set(value) == {"grant", "key", "mac"}:
-                sealed = cls(canonical_bytes(value["grant"]), str(value["key"]), bytes.fromhex(value["mac"]))
+                content, mac = canonical_bytes(value["grant"]), bytes.fromhex(value["mac"])
+                sealed = cls(content, grant_digest(content), str(value["key"]), mac)
                 if sealed.data == raw:
                     return sealed
         except (CanonicalError, ValueError, TypeError) as error:
@@ -152,13 +154,9 @@ class SealedGrant:
         rest = canonical_bytes({"key": self.key_id, "mac": self.mac.hex()})
         return b'{"grant":%b,%b' % (self.content, rest[1:])
 
-    @cached_property
-    def digest(self) -> Digest:
-        return grant_digest(self.content)
-
     def verifies(self, key: Key) -> bool:
         """Whether this very key made the seal."""
-        return self.key_id == key.id and key.verify(self.mac, self.content)
+        return self.key_id == key.id and key.verify(self.mac, self.digest.encode())
 
 
 class Claims(NamedTuple):

@@ -32,8 +32,8 @@ class OpenGrant:
 
     `standing` is one value that is swapped at once: who judges takes it once, as it may be another
     the next time. It may lag behind the ledger, which only costs a look there, and is never ahead of
-    it. `mark` is the highest wall reading so far; `stopped` says why nothing of this grant may be
-    written any more.
+    it. `keys` are the groups' names in the ledger, in the steps' order. `mark` is the highest wall reading so
+    far; `stopped` says why nothing of this grant may be written any more.
     """
 
     __slots__ = (
@@ -41,6 +41,7 @@ class OpenGrant:
         "expires_mono",
         "expires_wall",
         "flight",
+        "keys",
         "lifetime",
         "mark",
         "plan",
@@ -61,10 +62,11 @@ class OpenGrant:
         self.flight: Flight | None = None
         self.stopped: Reason | None = None
         self._lock = Lock()
-        self.standing = Standing(plan.steps[0], group_key(grant, 0), _SEALED)
+        self.keys = tuple([group_key(grant, index) for index in range(len(plan.steps))])
+        self.standing = self._at(0, _SEALED)
 
     def _at(self, position: int, status: str) -> Standing:
-        return Standing(self.plan.steps[position], group_key(self.session.grant, position), status)
+        return Standing(self.plan.steps[position], self.keys[position], status)
 
     def live(self, now: Instant) -> bool:
         """Whether `now` lies between sealing and expiry on both clocks, and no clock was set back."""
@@ -96,7 +98,7 @@ class OpenGrant:
             if state is State.SUCCEEDED and position + 1 < len(self.plan.steps):
                 self.standing = self._at(position + 1, _SEALED)
             else:
-                self.standing = self.standing._replace(status=state.value)
+                self.standing = self._at(position, state.value)
 
     def refresh(self, ledger: Ledger) -> None:
         """Stand where the ledger's rows say; a step that is done stays done, however old the rows are by now.
@@ -105,7 +107,7 @@ class OpenGrant:
             LedgerError: the ledger cannot answer, or lacks a group of this grant.
         """
         states = []
-        for key in self.groups():
+        for key in self.keys:
             row = ledger.row(key)
             if row is None:
                 raise LedgerError(Reason.LEDGER_MALFORMED, "a group of an open grant is not in the ledger")
@@ -114,7 +116,3 @@ class OpenGrant:
         with self._lock:
             if position >= self.standing.step.index:
                 self.standing = self._at(position, states[position])
-
-    def groups(self) -> tuple[bytes, ...]:
-        """The names of all groups, in the steps' order."""
-        return tuple(group_key(self.session.grant, index) for index in range(len(self.plan.steps)))
