@@ -11,7 +11,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from attrs import evolve, frozen
 
-from assisted_benchmark.kernel.canonical import Canonical, Json
+from assisted_benchmark.kernel.canonical import Json
 from assisted_benchmark.kernel.clock import Instant
 from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.reasons import Reason
@@ -43,12 +43,12 @@ class Check(Generic[T]):
 
 
 class Asked(NamedTuple):
-    """A spec that was proposed. `change` is None for a type that the contract does not have."""
+    """A spec that was proposed, as it was spelled. `change` is None for a type that the contract does not have."""
 
     contract: ChangeContract
     named: str
     change: ChangeType | None
-    spec: Canonical
+    spec: Json
 
 
 class Presented(NamedTuple):
@@ -97,11 +97,11 @@ def _unknown_change(a: Asked) -> str:
 
 
 def _misspelled(a: Asked) -> tuple[Problem, ...]:
-    return () if a.change is None else _problems(misspelled(a.change.checker, a.spec.value))
+    return () if a.change is None else _problems(misspelled(a.change.checker, a.spec))
 
 
 def _invalid(a: Asked) -> tuple[Problem, ...]:
-    return () if a.change is None else _problems(problems_in(a.change.checker, a.change.fields.value, a.spec.value))
+    return () if a.change is None else _problems(problems_in(a.change.checker, a.change.fields.value, a.spec))
 
 
 def _exists(p: Presented) -> str:
@@ -207,7 +207,7 @@ def first_failing(checks: tuple[Check[T], ...], subject: T) -> tuple[Check[T], s
 CHECKS: Final = Checks(
     proposal=(
         Check("change_known", Reason.UNKNOWN_CHANGE, _unknown_change),
-        Check("values_showable", Reason.UNSHOWABLE_VALUE, lambda a: _problems(unshowable(a.spec.value))),
+        Check("values_showable", Reason.UNSHOWABLE_VALUE, lambda a: _problems(unshowable(a.spec))),
         Check("integers_spelled", Reason.NON_CANONICAL_NUMBER, _misspelled),
         Check("spec_valid", Reason.ARGUMENTS_INVALID, _invalid),
     ),

@@ -21,6 +21,7 @@ _READS: Final = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint
 _TEXT: Final = {"type": "string"}
 _TEXT_OR_NULL: Final = {"type": ["string", "null"]}
 _FLAG_OR_NULL: Final = {"type": ["boolean", "null"]}
+_OBJECT_OR_NULL: Final = {"type": ["object", "null"]}
 _ERROR: Final = {
     "type": ["object", "null"],
     "properties": {"status": {"type": ["integer", "null"]}, "errors": {"type": "array"}, "detail": _TEXT},
@@ -85,7 +86,7 @@ def confirm_definition(contract: ChangeContract) -> dict[str, Json]:
         "executed": _FLAG_OR_NULL,
         "outcome": {"enum": [State.SUCCEEDED, State.FAILED, State.UNRESOLVED, State.REFUSED]},
         "refused": _TEXT_OR_NULL,
-        "result": {"type": ["object", "null"]},
+        "result": _OBJECT_OR_NULL,
         "endpoint_error": _ERROR,
         "request_sha256": _TEXT_OR_NULL,
         "human_confirmation": _object({"status": {"enum": [*Status, None]}, "detail": _TEXT}),
@@ -130,7 +131,7 @@ def read_definition(contract: ChangeContract, read: Read) -> dict[str, Json]:
             {
                 "refused": _TEXT_OR_NULL,
                 "detail": _TEXT,
-                "result": {"type": ["object", "null"]},
+                "result": _OBJECT_OR_NULL,
                 "endpoint_error": _ERROR,
             }
         ),

@@ -6,7 +6,9 @@ question. That each can be shown so was checked when it was proposed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Final
 
 import orjson
 
@@ -16,6 +18,8 @@ from assisted_benchmark.kernel.digest import Digest, digest_of
 from assisted_benchmark.mutation.changes import ChangeContract, ChangeType
 from assisted_benchmark.mutation.compiler import Compiled
 from assisted_benchmark.mutation.proposal import Proposal
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 
 def question(
@@ -61,15 +65,20 @@ def price_text(price: Json) -> str:
 def _leaves(change: ChangeType, body: Json) -> Iterator[tuple[str, str]]:
     for key in change.prompt:
         if key in body:
-            yield from _below(body[key], key)
+            yield from _below(body[key], _name(key))
 
 
 def _below(value: Json, path: str) -> Iterator[tuple[str, str]]:
     if type(value) is dict and value:
         for key, each in value.items():
-            yield from _below(each, f"{path}.{key}")
+            yield from _below(each, f"{path}.{_name(key)}")
     elif type(value) is list and value:
         for index, each in enumerate(value, 1):
             yield from _below(each, f"{path}[{index}]")
     else:
         yield path, canonical_bytes(value).decode()
+
+
+def _name(key: str) -> str:
+    """A key as a part of a path; one that could pose as more than that stands as its JSON text."""
+    return key if _PLAIN.fullmatch(key) else canonical_bytes(key).decode()

@@ -65,10 +65,10 @@ class Proposer:
             raise HarnessError(Reason.COULD_NOT_RUN, "no check failed, and there is no such change type")
         try:
             # A store that cannot be used is known before anything is sent.
-            self._desk.open_run(session.run)
+            self._store.ready(session.run)
         except LedgerError as error:
             return self._refuse(session, Reason.STORE_UNAVAILABLE, error.detail, change=change)
-        return self._dry_run(session, change, spec)
+        return self._dry_run(session, change, Canonical.of(spec))
 
     def _dry_run(self, session: Session, change: ChangeType, spec: Canonical) -> Proposed | Refusal:
         contract = self._contract
@@ -128,7 +128,7 @@ class Unread(NamedTuple):
     problem: Problem
 
 
-def read_proposal(raw: bytes) -> tuple[str, Canonical] | Unread:
+def read_proposal(raw: bytes) -> tuple[str, Json] | Unread:
     """The change type and the spec that a call proposes."""
     try:
         value = parse(raw)
@@ -146,7 +146,7 @@ def read_proposal(raw: bytes) -> tuple[str, Canonical] | Unread:
         return Unread(Reason.ARGUMENTS_INVALID, Problem("/change_type", "expected the name of a change type"))
     if type(spec) is not dict:
         return Unread(Reason.ARGUMENTS_INVALID, Problem("/spec", "expected an object with the change's fields"))
-    return named, Canonical.of(spec)
+    return named, spec
 
 
 def _words(problems: tuple[Problem, ...], change: ChangeType | None) -> str:

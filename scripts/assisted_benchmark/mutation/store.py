@@ -84,6 +84,15 @@ class ProposalStore:
         self._runs: dict[str, _Waiting] = {}
         self._lock = Lock()
 
+    def ready(self, run: str) -> None:
+        """Make the run in the ledger, or take up what it holds already.
+
+        Raises:
+            LedgerError: the ledger cannot be used.
+        """
+        with self._lock:
+            self._waiting(run)
+
     def seal(
         self, session: Session, contract: ChangeContract, compiled: Compiled, spec: Canonical, price: Canonical
     ) -> Sealed:
