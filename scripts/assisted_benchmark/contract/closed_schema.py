@@ -148,7 +148,8 @@ class _Look:
         others = schema.get("additionalProperties", True)
         if others is True:
             self.wrong(path, "an object that is open to any key", "say `additionalProperties: false`")
-        elif others is not False:
+            return
+        if others is not False:
             self.place(others, (*path, "additionalProperties"))
         if (others or "patternProperties" in schema) and not {"maxProperties", "propertyNames"} <= schema.keys():
             self.wrong(path, "a mapping with free keys has no bound", "say `maxProperties` and `propertyNames`")

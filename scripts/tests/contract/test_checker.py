@@ -281,3 +281,38 @@ def test_closed_only_ever_narrows(value):
     if Checker(closed(schema)).faults(value) == ():
         assert Checker(schema).faults(value) == ()
         assert value.keys() <= {"a", "b"}
+
+
+ALTERNATIVES = {
+    "oneOf": [
+        {"properties": {"kind": {"const": "a"}, "n": {"type": "integer"}}, "required": ["kind"]},
+        {"properties": {"kind": {"enum": ["b", "c"]}, "in": {"$ref": "#/$defs/in"}}, "required": ["kind", "in"]},
+    ],
+    "$defs": {
+        "in": {"anyOf": [{"properties": {"of": {"const": 1}}, "required": ["x"]}, {"properties": {"of": {"const": 2}}}]}
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ({"kind": "a", "n": 1}, []),
+        ({"kind": "a", "n": "x"}, [("/n", "type")]),
+        ({"kind": "c"}, [("", "required")]),
+        ({"kind": "b", "in": {"of": 1}}, [("/in", "required")]),  # and so on inwards
+        ({"kind": "b", "in": {"of": 3}}, [("/in", "anyOf")]),  # the constant names none
+        ({"kind": "z"}, [("", "oneOf")]),
+        ({}, [("", "oneOf")]),  # it could be either
+        (7, [("", "oneOf")]),
+    ],
+)
+def test_a_fault_in_an_alternative_is_that_of_the_one_which_a_constant_names(value, found):
+    assert [(fault.path, fault.keyword) for fault in Checker({"type": "object", **ALTERNATIVES}).faults(value)] == (
+        found if type(value) is dict else [("", "oneOf"), ("", "type")]
+    )
+
+
+def test_an_alternative_without_another_is_told_as_a_whole():
+    faults = Checker({"anyOf": [{"properties": {"a": {"type": "integer"}}}]}).faults({"a": "x"})
+    assert [(fault.path, fault.keyword) for fault in faults] == [("", "anyOf")]
