@@ -6,6 +6,7 @@ that the contract gives them.
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Final
 
 from assisted_benchmark.kernel.canonical import Json
@@ -84,14 +85,14 @@ def confirm_definition(contract: ChangeContract) -> dict[str, Json]:
     properties: dict[str, Json] = {
         "phase": {"const": CONFIRM},
         "executed": _FLAG_OR_NULL,
-        "outcome": {"enum": [State.SUCCEEDED, State.FAILED, State.UNRESOLVED, State.REFUSED]},
+        "outcome": {"enum": _values(State.SUCCEEDED, State.FAILED, State.UNRESOLVED, State.REFUSED)},
         "refused": _TEXT_OR_NULL,
         "result": _OBJECT_OR_NULL,
         "endpoint_error": _ERROR,
         "request_sha256": _TEXT_OR_NULL,
-        "human_confirmation": _object({"status": {"enum": [*Status, None]}, "detail": _TEXT}),
+        "human_confirmation": _object({"status": {"enum": [*_values(*Status), None]}, "detail": _TEXT}),
         "confirm_checks": _object(dict.fromkeys(Predicates._fields, _FLAG_OR_NULL)),
-        "token_state": {"enum": [*TokenState, None]},
+        "token_state": {"enum": [*_values(*TokenState), None]},
         "cancellation": _object({"requested_after_send": {"type": "boolean"}}),
         "next_step": _TEXT,
         "receipt": _TEXT_OR_NULL,
@@ -137,6 +138,11 @@ def read_definition(contract: ChangeContract, read: Read) -> dict[str, Json]:
         ),
         "annotations": {"title": read.title, **_READS},
     }
+
+
+def _values(*words: StrEnum) -> list[str]:
+    """The texts themselves: what is listed is plain JSON."""
+    return [each.value for each in words]
 
 
 def _object(properties: dict[str, Json], required: list[str] | None = None) -> dict[str, Json]:
