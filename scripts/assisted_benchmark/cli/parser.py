@@ -27,6 +27,13 @@ _EXAMPLES = {
     "verify": """examples:
   assisted-benchmark verify                       the receipts of the latest run
   assisted-benchmark verify runs/0007""",
+    "serve": """examples:
+  assisted-benchmark serve --changes fabric --offline-endpoint --toolsets connectivity,mutate
+  assisted-benchmark serve --changes fabric --origin https://api.equinix.com --toolsets mutate --ledger ~/changes
+  assisted-benchmark serve --changes fabric --offline-endpoint --print-config    for the client's mcpServers
+environment:
+  ASSISTED_BENCHMARK_BEARER                       the token that the endpoint at --origin wants
+  EQUINIX_MCP_ALLOW_UNCONFIRMED_MUTATIONS=true    lets clients that cannot ask a person confirm unasked""",
     "new": """example:
   assisted-benchmark new late-click --policy ui-decision --candidate approve""",
     "merge": """example:
@@ -111,6 +118,16 @@ def parser() -> argparse.ArgumentParser:
     merge.add_argument("directories", nargs="+", type=Path, metavar="RUN", help="the runs' directories")
     _root(merge)
     _json(merge)
+
+    serve = _verb(verbs, "serve", "serve the tools of an API's changes to an agent, over standard input and output")
+    serve.add_argument("--changes", required=True, metavar="ID", help="the change contract (contracts/*.changes.yaml)")
+    endpoint = serve.add_mutually_exclusive_group(required=True)
+    endpoint.add_argument("--origin", metavar="URL", help="where the changes go: https://HOST, or this machine by http")
+    endpoint.add_argument("--offline-endpoint", action="store_true", help="one in this process, to try it out")
+    serve.add_argument("--toolsets", metavar="SETS", help="such as `design,mutate` (default: those that only read)")
+    serve.add_argument("--ledger", type=Path, metavar="DIR", help="keep proposals and receipts there (default: memory)")
+    serve.add_argument("--print-config", action="store_true", help="print what an MCP client needs to know, and stop")
+    _root(serve)
 
     new = _verb(verbs, "new", "write a new scenario to start from")
     new.add_argument("id", metavar="ID", help="lower-case words joined by `-`; names the file")

@@ -23,6 +23,7 @@ from assisted_benchmark.gateway.questions import Questions
 from assisted_benchmark.gateway.tools import Session, ToolRegistration
 from assisted_benchmark.kernel.canonical import parse
 from assisted_benchmark.kernel.clock import Clock
+from assisted_benchmark.kernel.errors import HarnessError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.strict_json import Json
 from assisted_benchmark.kernel.text import shown
@@ -195,7 +196,8 @@ class AgentSession:
         except (CallCancelled, ToolProblem) as end:
             return answered(end)
         except Exception as broken:  # noqa: BLE001 - fails closed: what a tool broke is not for the agent to read
-            self._record(Odd.CALLBACK_FAILED, f"the tool `{tool.name}` failed: {type(broken).__name__}")
+            reason = broken.reason if isinstance(broken, HarnessError) else None
+            self._record(Odd.CALLBACK_FAILED, f"the tool `{tool.name}` failed: {type(broken).__name__}", reason)
             return Problem(INTERNAL_ERROR, "the tool failed")
         # What only reads can always stop; of any other tool a result after a cancellation says that it acted.
         return None if tool.read_only and flight.cancelled else result

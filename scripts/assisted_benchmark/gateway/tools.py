@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from enum import Enum, unique
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
+import orjson
 from attrs import field, frozen
 from attrs.validators import instance_of
 
@@ -125,6 +126,12 @@ def input_required(state: str, message: str, requested_schema: dict[str, Json]) 
         "inputRequests": {QUESTION: {"method": "elicitation/create", "params": params}},
         "requestState": state,
     }
+
+
+def tool_result(structured: dict[str, Json], *, failed: bool) -> dict[str, Json]:
+    """A tool's result: structured content, and the same as text for clients that show only that."""
+    content = [{"type": "text", "text": orjson.dumps(structured, option=orjson.OPT_INDENT_2).decode()}]
+    return {"content": content, "structuredContent": structured, "isError": failed}
 
 
 def select_tools(tools: Iterable[ToolRegistration], selection: str | None = None) -> tuple[ToolRegistration, ...]:
