@@ -111,12 +111,13 @@ class Flight:
             self._question = question
             if self._cancelled:
                 question.settle(Silence.CANCELLED)
-        if not question.settled and not ties.out.send(write_request(question.id, "elicitation/create", params)):
+        sent = not question.settled and ties.out.send(write_request(question.id, "elicitation/create", params))
+        if not sent:
             question.settle(Silence.FAILED)
         end = question.wait(Deadline.after(ties.clock, min(within_ns, ties.limits.human_ns)))
         ties.questions.withdraw(question)
         self._ends_ns += ties.clock.now().mono_ns - asked
-        if end in (Silence.TIMED_OUT, Silence.CANCELLED):
+        if sent and end in (Silence.TIMED_OUT, Silence.CANCELLED):
             # The question is a request of ours: it is taken back by our id, whatever became of the call.
             ties.out.send(write_notification(CANCELLED, {"requestId": question.id, "reason": end.value}))
         return end
