@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from figures import canonical, decision, documents, ledgers, suite, wire
+from figures import canonical, capability, decision, documents, ledgers, suite, wire
 from figures.figure import Figure
 
 _PARTS = {
@@ -16,6 +16,7 @@ _PARTS = {
     "documents": documents.figures,
     "suite": suite.figures,
     "wire": wire.figures,
+    "capability": capability.figures,
 }
 
 
