@@ -163,9 +163,9 @@ class Carrier:
             explanation = "an answer to a request that its gate did not let out"
             return End(State.UNKNOWN_NEEDS_REFRESH, Reason.OUTCOME_UNKNOWN, explanation)
         explanation = self._told(reply.explanation)
-        if reply.word is Word.CANCELLED:
+        if reply.word == Word.CANCELLED:
             return End(State.CANCELLED, flight.stopped or Reason.CANCELLED, explanation)
-        if reply.word is Word.FAILED:
+        if reply.word == Word.FAILED:
             conflict = reply.code == Reason.STATE_CONFLICT
             return End(State.FAILED, Reason.STATE_CONFLICT if conflict else Reason.FAILED, explanation)
         lost = self.elsewhere(way) or self.ended(way)

@@ -36,8 +36,9 @@ Execute: TypeAlias = Callable[[Claimed, Envelope], HostReply]
 class CountingHost:
     """Counts what reaches each operation. `execute` says what comes of a request; at first, an empty result.
 
-    `steps` holds every step that was asked for, with the time that it was given, `sessions` the session that each
-    came in; `on_step` is told of each step, and may let time go by. `live` are the instances, and may be changed; `fails` makes a step unavailable.
+    `steps` holds every step that was asked for, with the time that it was given, and `sessions` the session that
+    each came in; `on_step` is told of each step, and may let time go by. `live` are the instances, and may be
+    changed; `fails` makes a step unavailable.
     """
 
     def __init__(self, clock: Clock, instances: tuple[Instance, ...], execute: Execute | None = None) -> None:
