@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import orjson
 
@@ -35,8 +35,8 @@ from assisted_benchmark.suite.result import CaseResult, Event, Verdict
 from assisted_benchmark.workloads.oracle import Oracle, OracleReading
 
 # What stands for the proposal where the grant itself was refused.
-_OPENING = Shot(raw=b"", text="the grant is opened")
-
+_OPENING: Final = Shot(raw=b"", text="the grant is opened")
+_MAY_BE_OUT: Final = (State.SUCCEEDED, State.UNRESOLVED)
 
 Answer: TypeAlias = Outcome | Refused | Reason
 
@@ -135,8 +135,7 @@ class CaseRun:
             self._say("decision", ADMITTED, server=permit.server, tool=permit.tool)
             self._say("dispatch", answer.detail or answer.state.value, word, permit.server, permit.tool)
             result = Canonical(answer.result).value if answer.result else None
-            call = (permit.server, permit.tool, permit.arguments)
-            candidate = next(step.by_call[call].name for step in self._case.plan.steps if call in step.by_call)
+            candidate = self._case.names[permit.server, permit.tool, permit.arguments]
             heard = Heard(word if reason is None else self._told(reason), answer.receipt_id, result)
             return heard, word, candidate
         reason = answer if isinstance(answer, Reason) else answer.reason
@@ -270,7 +269,7 @@ class CaseRun:
 def _may_send(answer: Answer) -> bool:
     """Whether a call may have gone out: not if it was refused, nor if the broker says that nothing was written."""
     if isinstance(answer, Outcome):
-        return answer.state in (State.SUCCEEDED, State.UNRESOLVED) or answer.reason is Reason.FAILED
+        return answer.state in _MAY_BE_OUT or answer.reason is Reason.FAILED
     return answer is Reason.OUTCOME_UNKNOWN
 
 

@@ -59,8 +59,8 @@ def model_of(server: Server, folder: str, seed: int, task: str) -> Model:
     argv = server.launch.argv
     if _SYNTHETIC in argv:
         return SyntheticUi(seed, task)
-    if (cassette := cassette_of(server, folder)) is not None:
-        return Recorded(_cassette(str(cassette)))
+    if _RECORDED in argv:
+        return Recorded(_cassette(_in_place(argv[-1], folder)))
     detail = f"the server `{server.id}` has no model and runs only as a process; write `servers: process`, or nothing"
     raise ServerError(Reason.LAUNCH_FAILED, detail)
 
@@ -73,7 +73,11 @@ def has_model(server: Server) -> bool:
 def cassette_of(server: Server, folder: str) -> Path | None:
     """The cassette that the server is played back from, if it is."""
     argv = server.launch.argv
-    return Path(argv[-1].replace("{contract}", folder)) if _RECORDED in argv else None
+    return Path(_in_place(argv[-1], folder)) if _RECORDED in argv else None
+
+
+def _in_place(path: str, folder: str) -> str:
+    return path.replace("{contract}", folder)
 
 
 def is_synthetic(server: Server) -> bool:

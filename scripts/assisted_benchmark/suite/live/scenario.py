@@ -231,6 +231,11 @@ class LiveCase:
         return any(each.kind is Kind.KILL for each in self.faults)
 
     @cached_property
+    def names(self) -> dict[tuple[str, str, bytes], str]:
+        """Which candidate a call (server, tool, arguments) is; of two steps that have the same call, the first's."""
+        return {call: each.name for step in reversed(self.plan.steps) for call, each in step.by_call.items()}
+
+    @cached_property
     def targets(self) -> dict[str, str]:
         """What each candidate of the plan's last step has as its target; empty if the step names none."""
         step = self.plan.steps[-1]
