@@ -29,6 +29,7 @@ class Believed:
         self._store = store
         self._macs = macs
         self._runs: dict[str, RunRow] = {}
+        self._run_of: dict[bytes, str] = {}
         self._later: dict[bytes, LaterRow] = {}
         self._count = -1  # not counted yet
 
@@ -142,9 +143,23 @@ class Believed:
         _require_kept(row, record)
         return record
 
+    def remembered(self, name: bytes) -> GroupState | None:
+        """How a group stands, outside of a turn, if this process changed it and nobody else has written since."""
+        with self._store.lock:
+            if name in self._run_of and self._store.unchanged():
+                row = self._runs.get(self._run_of[name])
+                return None if row is None else row.states[row.places[name]]
+            if name in self._later and self._store.unchanged():
+                return self._later[name].now
+        return None
+
     def remember(self, run: str, row: RunRow) -> None:
         """Keep a run's row as this turn wrote it."""
         _put(self._runs, run, row)
+
+    def of_run(self, name: bytes, run: str) -> None:
+        """Keep which run's row says how this group stands."""
+        _put(self._run_of, name, run)
 
     def remember_later(self, row: LaterRow) -> None:
         """Keep a later group's row as this turn wrote it."""
@@ -154,6 +169,7 @@ class Believed:
         if self._store.others_wrote:
             self._store.others_wrote = False
             self._runs.clear()
+            self._run_of.clear()
             self._later.clear()
             self._count = -1
 

@@ -26,8 +26,11 @@ _RUN: Final = "run, runs.num, record, names, states, later, length, digest, mac"
 _LATER: Final = "later.num, run, name, kept, state, candidate, refusals, length, mac"
 ADD_RUN: Final = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 ADD_GROUP: Final = "INSERT INTO groups VALUES (?, ?)"
-ADD_RECEIPT: Final = "INSERT INTO receipts VALUES (?, ?, ?)"
-MOVE_RUN: Final = "UPDATE runs SET states = ?, later = ?, length = ?, digest = ?, mac = ? WHERE num = ? AND mac = ?"
+# Both at once, as each call of SQLite has its price. The second is the condition: it must have changed one row.
+MOVE_RUN: Final = (
+    "INSERT INTO receipts VALUES (?, ?, ?);"
+    "UPDATE runs SET states = ?, later = ?, length = ?, digest = ?, mac = ? WHERE num = ? AND mac = ?"
+)
 READ_RUN: Final = f"SELECT {_RUN} FROM runs WHERE run = ?"  # noqa: S608 - made of constants
 READ_RUN_OF_GROUP: Final = f"SELECT {_RUN} FROM groups LEFT JOIN runs USING (num) WHERE name = ?"  # noqa: S608 - as above
 READ_RUNS: Final = f"SELECT {_RUN}, line FROM runs LEFT JOIN receipts ON receipts.num = runs.num AND seq = length"  # noqa: S608 - as above

@@ -164,6 +164,9 @@ class SqliteLedger:
             return iter(found + [(each.name, Row(*each.now)) for each in self._believed.all_later(row)])
 
     def row(self, group: bytes) -> Row | None:
+        now = self._believed.remembered(group)
+        if now is not None:
+            return Row(*now)
         row = self._believed.look(rows.READ_RUN_OF_GROUP, group)
         if row is None:
             later = self._believed.look_later(group)
@@ -279,7 +282,9 @@ class SqliteLedger:
         else:
             before = later.now[0]
         row = self._append(run, row, states, draft, name.hex(), "" if before == state else before, state)
-        if later is not None:
+        if later is None:
+            self._believed.of_run(name, run)
+        else:
             self._move_later(later, after, row.length)
         return row
 
@@ -301,10 +306,9 @@ class SqliteLedger:
         packed = pack_states(states)
         mac = self._macs.run(sealed, packed, later, length, digest)
         store = self._store
-        store.write(rows.MOVE_RUN, (packed, later, length, digest, mac, num, read))
+        store.write(rows.MOVE_RUN, (num, length, line, packed, later, length, digest, mac, num, read))
         if store.changes() != 1:
             raise IntegrityError(Reason.LEDGER_TAMPERED, f"the run `{run}` changed while it was written")
-        store.write(rows.ADD_RECEIPT, (num, length, line))
         store.commit(Mark(num, length, mac))
         new = RunRow(num, record, places, states, later, length, digest, mac, sealed)
         self._believed.remember(run, new)

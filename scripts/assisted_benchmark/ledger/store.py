@@ -9,8 +9,7 @@ must then send nothing.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from enum import StrEnum, unique
 from pathlib import Path
 from threading import Lock
@@ -74,13 +73,20 @@ def _translated(error: apsw.Error | OSError) -> HarnessError:
     return LedgerError(Reason.STORE_UNAVAILABLE, f"the ledger cannot be used: {error}")
 
 
-@contextmanager
-def _our_errors() -> Iterator[None]:
-    """SQLite's and the system's faults as ours."""
-    try:
-        yield
-    except (apsw.Error, OSError) as error:
-        raise _translated(error) from error
+class _OurErrors:
+    """SQLite's and the system's faults as ours. A class, because a generator costs as much as a statement."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, apsw.Error | OSError):
+            raise _translated(error) from error
+
+
+_our_errors: Final = _OurErrors()
 
 
 class Store:
@@ -96,9 +102,9 @@ class Store:
         self.others_wrote = True
         self._marks: list[Mark] = []
         self._process = os.getpid()
-        self._lock = Lock()
+        self.lock = Lock()
         self._version = self._begun = -1
-        with _our_errors(), ExitStack() as opened:
+        with _our_errors, ExitStack() as opened:
             self.anchor = Anchor(anchor)
             opened.callback(self.anchor.close)
             self._queue = Queue(Path(f"{path}-lock"), PATIENCE_S)
@@ -128,13 +134,21 @@ class Store:
             LedgerError: store_unavailable.
             IntegrityError: ledger_malformed.
         """
-        with self._lock, _our_errors():
+        with self.lock, _our_errors:
             self._require_own_process()
             return self._cursor.execute(sql, values).fetchall()
 
+    def unchanged(self) -> bool:
+        """Whether nobody else has written since the last turn; asked while holding `lock`. Raises as `select` does."""
+        with _our_errors:
+            self._require_own_process()
+            # Only a read makes SQLite look; an earlier look tells nothing of now.
+            self._cursor.execute("SELECT one FROM meta").fetchall()
+            return not self.others_wrote and self._data_version() == self._version
+
     def anchored(self, num: int) -> Mark:
         """A row's mark outside of a turn; raises as `select` does."""
-        with self._lock, _our_errors():
+        with self.lock, _our_errors:
             self._require_own_process()
             return self.anchor.read(num)
 
@@ -144,7 +158,7 @@ class Store:
 
     def __enter__(self) -> Store:
         """Begin a turn. `others_wrote` then says whether what was read in earlier turns may be stale."""
-        self._lock.acquire()
+        self.lock.acquire()
         try:
             self._require_own_process()
             self._queue.enter()
@@ -152,13 +166,14 @@ class Store:
                 self._cursor.execute("BEGIN IMMEDIATE")
                 self._marks.clear()
                 self._begun = self._data_version()
-                self.others_wrote = self._begun != self._version
+                # Until it is heard: what was read before is stale, however many turns pass.
+                self.others_wrote = self.others_wrote or self._begun != self._version
             except BaseException:
                 self._undo()
                 self._queue.leave()
                 raise
         except BaseException as error:
-            self._lock.release()
+            self.lock.release()
             if isinstance(error, apsw.Error | OSError):
                 raise _translated(error) from error
             raise
@@ -186,13 +201,13 @@ class Store:
             if not sound:
                 self._undo()
             self._queue.leave()
-            self._lock.release()
+            self.lock.release()
         if isinstance(error, apsw.Error | OSError):
             raise _translated(error) from error
 
     def close(self) -> None:
         """Let go of the files. Idempotent."""
-        with self._lock:
+        with self.lock:
             self._process = 0
             self._opened.close()
 
@@ -218,7 +233,7 @@ def create_database(path: Path, meta: tuple[Any, ...]) -> None:
     """
     require_safe_version(apsw.sqlite_lib_version())
     os.close(create_private(path))
-    with _our_errors(), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+    with _our_errors, closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
         _configure(connection, Durability.POWER)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")

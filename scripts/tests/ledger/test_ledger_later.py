@@ -351,8 +351,8 @@ def test_a_later_group_that_was_never_anchored_is_missed_by_its_run(tmp_path, mo
 
 
 def test_a_read_of_a_later_group_that_another_process_overtakes_is_no_rollback(tmp_path):
-    ledger, _ = a_claimed_group_and_its_copy(tmp_path)
-    other = reopen(tmp_path)
+    other, _ = a_claimed_group_and_its_copy(tmp_path)
+    ledger = reopen(tmp_path)
     anchored = ledger._store.anchored
 
     def overtaken(num: int) -> object:

@@ -104,7 +104,7 @@ def test_a_refused_create_leaves_nothing_behind(tmp_path):
 
 
 @promise("K12a")
-@pytest.mark.parametrize("statement", ["BEGIN", "UPDATE runs", "INSERT INTO receipts", "COMMIT"])
+@pytest.mark.parametrize("statement", ["BEGIN", "INSERT INTO receipts", "COMMIT"])
 @pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
 def test_an_interrupt_at_any_statement_leaves_no_lock_and_no_permit(tmp_path, statement, done):
     ledger = create(tmp_path)
@@ -571,6 +571,40 @@ def test_what_is_remembered_is_bounded(tmp_path, monkeypatch):
     assert len(ledger._believed._runs) <= 2
     assert len(ledger._believed._later) <= 2
     ledger.close()
+
+
+@promise("K12a")
+def test_what_another_process_wrote_is_heard_however_the_next_turns_end(tmp_path):
+    one = create(tmp_path)
+    one.open_run("run-1", RECORD, [A, B])
+    a_claim(one, "run-1", A)
+    two = reopen(tmp_path)
+    two.move(B, "run-1", State.SEALED, State.EXPIRED, a_draft("event", "expired"))
+    assert one.open_run("run-1", RECORD, []) is False
+    assert one.row(B) == Row("expired")
+    assert one.claim(a_permit(B), "run-1", a_draft()) == Lost("expired")
+    one.close()
+    two.close()
+
+
+@promise("K12a")
+@pytest.mark.parametrize("later", [False, True], ids=["of its run", "opened later"])
+def test_a_row_is_answered_from_memory_only_while_nobody_else_has_written(tmp_path, later):
+    one = create(tmp_path)
+    one.open_run("run-1", RECORD, [] if later else [A])
+    if later:
+        an_opening(one, "run-1", A)
+    claimed = a_claim(one, "run-1", A)
+    asked: list[str] = []
+    select = one._store.select
+    one._store.select = lambda sql, values=(): asked.append(sql) or select(sql, values)
+    assert (one.row(A), asked) == (Row("dispatching", APPROVE), [])
+    two = reopen(tmp_path)
+    two.settle(claimed, State.UNRESOLVED, a_draft("outcome", "cancelled"))
+    assert one.row(A) == Row("unresolved", APPROVE)
+    assert asked
+    one.close()
+    two.close()
 
 
 def test_two_openings_of_one_ledger_see_each_other(tmp_path):
