@@ -26,12 +26,11 @@ class Broken(StrEnum):
     NO_HTTP = "what came is not HTTP"
     TOO_LARGE = "the answer is larger than is taken"
     TWICE = "something came after the answer"
-    NO_ANSWER = "the answer is of a kind that was not asked for"
     NO_JSON = "an answer of success that is not called JSON"
 
     def uncertain(self, wrote: Instant) -> Uncertain:
         """The outcome that it comes to."""
-        unbelievable = self in (Broken.TWICE, Broken.NO_ANSWER, Broken.NO_JSON)
+        unbelievable = self in (Broken.TWICE, Broken.NO_JSON)
         return Uncertain(Reason.RESULT_INVALID if unbelievable else Reason.OUTCOME_UNKNOWN, self.value, wrote)
 
 
@@ -40,8 +39,6 @@ def unbelievable(status: int, media: str) -> Broken | None:
 
     An error may be a page, as proxies write them: it still says that nothing was done. A success may not.
     """
-    if status < 200:
-        return Broken.NO_ANSWER
     if status < 300 and media.partition(";")[0].strip().lower() != "application/json":
         return Broken.NO_JSON
     return None

@@ -1,1 +1,1 @@
-"""Test-only MCP servers and the oracle that reads what they really did."""
+"""Test-only servers, of MCP and of one HTTP API, and the oracles that read what they really did."""

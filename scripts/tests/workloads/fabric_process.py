@@ -36,10 +36,13 @@ class FabricProcess:
         return self
 
     def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.control.close()
-        self.stderr.close()
+        self.control.close()  # which ends it
+        try:
+            self.process.wait(PATIENCE)
+        finally:
+            self.process.kill()
+            self.process.wait()
+            self.stderr.close()
 
     def endpoint(self, **options):
         return HttpEndpoint(f"http://127.0.0.1:{self.port}", SystemClock(), **{"bearer": self.bearer} | options)
