@@ -4,7 +4,7 @@ import json
 
 import jsonschema
 import pytest
-from gateway_bench import ROOT, Answers, a_call, a_contract, an_endpoint
+from gateway_bench import ROOT, ACall, Answers, a_contract, an_endpoint
 from marks import promise
 
 from assisted_benchmark.gateway.mutation_tools import read_tools
@@ -19,7 +19,7 @@ UUID = "c4d9350e-77c5-7c5d-1ce0-306a5c00a600"
 
 def read(name, arguments, endpoint):
     (tool,) = [each for each in read_tools(a_contract(), endpoint, SystemClock()) if each.name == f"fabric_{name}"]
-    result = tool.handle(a_call(arguments))
+    result = tool.handle(ACall(arguments))
     jsonschema.Draft202012Validator(tool.definition["outputSchema"]).validate(result["structuredContent"])
     return result
 
