@@ -67,9 +67,7 @@ def test_an_uncertain_answer_is_unresolved_with_executed_null_and_never_retried(
     assert (answer.state, answer.reason, answer.executed, answer.result) == (State.UNRESOLVED, reason, None, None)
     heard = bench.told(answer)
     assert heard["executed"] is None
-    assert heard["next_step"].startswith(
-        "The request was sent and what came of it is not known. Do not propose it again"
-    )
+    assert "Do not propose it again before somebody has looked" in heard["next_step"]
 
 
 @promise("M18")
@@ -121,8 +119,7 @@ def test_an_error_of_the_harness_in_flight_is_unresolved_and_goes_on():
 @promise("M18")
 def test_another_body_than_the_permits_is_not_written():
     bench = MutationBench()
-    with suppress(HarnessError):
-        bench.confirm(bench.token())
+    bench.confirm(bench.token())
     (first,) = bench.endpoint.creates
     claimed = type("Claimed", (), {"permit": type("Permit", (), {"arguments": b"{}"})})
     reply = bench.endpoint.create(claimed, first, gate=lambda: True, deadline=None)

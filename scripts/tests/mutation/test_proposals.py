@@ -148,15 +148,8 @@ def test_the_token_of_another_sessions_proposal_is_unknown_and_stays_usable(ledg
     assert outcome(bench, token) == EXECUTED
 
 
-NO_TOKENS = [
-    "",
-    "chg-1",
-    "chg-0-" + "a" * 24,
-    "chg-1-" + "A" * 24,
-    "chg-1-" + "a" * 25,
-    "CHG-1-" + "a" * 24,
-    "x" * 5000,
-]
+HEX = "a" * 24
+NO_TOKENS = ["", "chg-1", f"chg-0-{HEX}", f"chg-1-{HEX.upper()}", f"chg-1-{HEX}a", f"CHG-1-{HEX}", "x" * 5000]
 
 
 @promise("M12")
