@@ -142,6 +142,7 @@ class Reason(StrEnum):
     REQUEST_ID_CONFLICT = "request_id_conflict"
     REPLAY_WINDOW_EXPIRED = "replay_window_expired"
     RESULT_NOT_KEPT = "result_not_kept"
+    ARTIFACT_CORRUPT = "artifact_corrupt"
     STATE_CONFLICT = "state_conflict"
     COMPLETED_AFTER_REVOCATION = "completed_after_revocation"
     UNKNOWN_NEEDS_REFRESH = "unknown_needs_refresh"
@@ -338,6 +339,7 @@ _TABLE: Final[dict[Layer, dict[Reason, tuple[Coarse, str]]]] = {
         _R.REQUEST_ID_CONFLICT: (_S, "the request id was used with another idempotency key"),
         _R.REPLAY_WINDOW_EXPIRED: (_E, "the idempotency key was used too long ago to be answered again"),
         _R.RESULT_NOT_KEPT: (_U, "the operation was done before, and its receipt is all that was kept of it"),
+        _R.ARTIFACT_CORRUPT: (_U, "the artifact's bytes are not those that were published"),
         _R.STATE_CONFLICT: (_N, "the state's generation is not the expected one, or was claimed"),
         _R.COMPLETED_AFTER_REVOCATION: (_N, "the operation was done, and its authority had ended by then"),
         _R.UNKNOWN_NEEDS_REFRESH: (_U, "what came of the operation is not known; the state has to be read again"),
