@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from attrs import evolve
+
 from assisted_benchmark.contract.pins import Pins, pins_text
 from assisted_benchmark.kernel.errors import DocumentError, Problem
 from assisted_benchmark.suite.catalogue import PINS_FILE, Catalogue, Gathered
@@ -40,7 +42,8 @@ def write_pins(root: Path) -> Path:
     if catalogue.problems:
         raise DocumentError(catalogue.problems)
     parts: dict[str, Any] = {part: digests for (part, _), digests in catalogue.stock().items()}
-    pins = Pins(**parts)
+    # What no broker of the suite reads stays pinned as it was.
+    pins = evolve(catalogue.pins or Pins({}, {}), **parts)
     path = root / PINS_FILE
     # Whole or not at all, and never through a link to somewhere else.
     part = path.with_name(f"{path.name}.part")

@@ -6,7 +6,7 @@ import json
 
 import jsonschema_rs
 import pytest
-from attrs import evolve
+from attrs import asdict, evolve
 from attrs.exceptions import FrozenInstanceError
 from marks import promise
 from registry_bench import LAMP, LAMP_TEXT, PULP, ROOT, changed, faults_of, place_of, registry_of
@@ -323,6 +323,8 @@ def test_the_readme_explains_every_key_and_every_word():
     fields = {name for names in RESULT_FIELDS.values() for name in names}
     wanted = keys_of(published_schemas()["registry.schema.json"]) | words | fields
     assert sorted(word for word in wanted if f"`{word}`" not in section) == []
+    bounds = asdict(Bounds())
+    assert [name for name, most in bounds.items() if f"`{name}` ({most})" not in section] == []
 
 
 @promise("H4")

@@ -6,6 +6,7 @@ import re
 import pytest
 from suite_world import LEAST, ROOT, a_root, add, scenario
 
+from assisted_benchmark.contract.pins import load_pins
 from assisted_benchmark.kernel.errors import DocumentError, MisuseError, Problem
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.suite.catalogue import Catalogue
@@ -63,6 +64,15 @@ def test_pins_that_are_missing_or_differ_are_shown_until_they_are_written(tmp_pa
     assert lint(root) == []
     pins.unlink()
     assert {each.reason for each in lint(root)} == {Reason.PIN_MISMATCH}
+
+
+def test_pins_of_what_the_suite_does_not_read_stay_as_they_are(tmp_path):
+    root = a_root(tmp_path)
+    path = root / "contracts/pins.yaml"
+    before = load_pins(path, root)
+    assert before.registries
+    write_pins(root)
+    assert load_pins(path, root) == before
 
 
 @pytest.mark.parametrize(
