@@ -29,7 +29,8 @@ from assisted_benchmark.ledger.protocol import Claimed
 from assisted_benchmark.mutation.http_outcomes import MAX_ANSWER, Broken, unbelievable
 from assisted_benchmark.mutation.ports import HttpReply, Reply, Request
 
-_ORIGIN: Final = re.compile(r"(https?)://([a-z0-9.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::([1-9][0-9]{0,4}))?")
+_NAME: Final = r"(?:[a-z0-9-]{1,63}\.){0,9}[a-z0-9-]{1,63}"
+_ORIGIN: Final = re.compile(rf"(https?)://({_NAME}|\[[0-9a-f:.]{{2,45}}\])(?::([1-9][0-9]{{0,4}}))?")
 _BEARER: Final = re.compile(r"[A-Za-z0-9._~+/-]{1,4096}={0,2}")
 _TARGET: Final = re.compile(r"/[\x21-\x7e]*")
 _HEAD: Final = 1 << 16  # bytes taken beyond an answer's body
@@ -138,7 +139,6 @@ class HttpEndpoint:
 
     def _connect(self, deadline: Deadline) -> socket.socket:
         """A connection that stands, TLS included; OSError if none comes to stand in time."""
-        failed: OSError = TimeoutError()
         # The system's own look-up of a name knows no deadline; an address needs none.
         for family, kind, protocol, _, address in socket.getaddrinfo(
             self._origin.host, self._origin.port, type=socket.SOCK_STREAM
@@ -151,12 +151,11 @@ class HttpEndpoint:
                 if self._tls is not None:
                     connected.settimeout(_seconds(deadline))
                     connected = self._tls.wrap_socket(connected, server_hostname=self._origin.host)
-            except OSError as error:
-                connected.close()
-                failed = error
+            except OSError:
+                connected.close()  # and the next of its addresses is tried
             else:
                 return connected
-        raise failed
+        raise TimeoutError
 
     def _converse(self, request: Request, stream: _Stream) -> HttpReply:
         sized = [("Content-Type", "application/json"), ("Content-Length", str(len(request.body)))]

@@ -153,6 +153,14 @@ def test_a_deadline_that_passes_at_the_gate_lets_nothing_be_written():
     assert (reply, got) == (NO_TIME, [b""])
 
 
+@promise("W7")
+def test_a_deadline_that_passed_opens_no_connection():
+    with RawServer(answer()) as server:
+        reply = endpoint(server).create(claiming(), CREATE, gate=lambda: True, deadline=real(0))
+        assert not server.accepted.acquire(blocking=False)
+    assert (reply, server.requests) == (NO_CONNECTION, [])
+
+
 def test_where_nobody_listens_nothing_is_sent():
     with socket.create_server(("127.0.0.1", 0)) as gone:
         port = gone.getsockname()[1]
@@ -306,6 +314,7 @@ def test_a_server_that_does_not_close_its_connection_is_not_waited_for():
 
     with RawServer(holds) as server:
         reply = endpoint(server).ask(REQUEST, deadline=real())
+        assert not server.over.acquire(blocking=False)  # it still holds
         held.set()
     assert reply.status == 201
 
@@ -385,17 +394,21 @@ def test_one_endpoint_serves_many_threads_and_each_request_arrives_once():
     assert sorted(each.partition(b"\r\n\r\n")[2] for each in server.requests) == sorted(bodies)
 
 
-def test_the_instants_are_those_of_the_write_and_of_the_whole_answer():
-    clock = ManualClock()
+def test_the_instants_are_those_of_the_first_byte_and_of_the_whole_answer():
+    class TickingClock(ManualClock):
+        """No two readings are the same."""
 
-    def slowly(connection):
-        clock.advance(3)
-        connection.sendall(answer())
+        def now(self):
+            self.advance(1)
+            return super().now()
 
+    clock = TickingClock()
     start = clock.now()
-    with RawServer(slowly) as server:
+    with RawServer(answer()) as server:
         reply = endpoint(server, clock).ask(REQUEST, deadline=real())
-    assert (reply.wrote, reply.replied) == (start, Instant(start.wall_ns + 3, start.mono_ns + 3))
+    assert (reply.wrote, reply.replied) == tuple(
+        Instant(start.wall_ns + ticks, start.mono_ns + ticks) for ticks in (1, 2)
+    )
 
 
 @promise("M18")
@@ -447,6 +460,9 @@ def test_an_origin_is_a_scheme_a_host_and_a_port(text, origin, authority):
         "https://user@api.example.com",
         "https://user:word@api.example.com",
         "https://API.example.com",
+        "https://api..example.com",
+        f"https://{'a' * 64}.example.com",
+        f"https://{'a.' * 200}com",
         "https://api.example.com:0",
         "https://api.example.com:65536",
         "https://api.example.com:",
@@ -523,5 +539,6 @@ def test_a_handshake_that_nobody_answers_ends_with_the_deadline():
     with RawServer(at_once=lambda connection: held.wait(PATIENCE)) as server:
         ours = HttpEndpoint(f"https://127.0.0.1:{server.port}", ManualClock())
         reply = ours.create(claiming(), CREATE, gate=lambda: True, deadline=real(0.2))
+        assert not server.over.acquire(blocking=False)
         held.set()
     assert reply == NO_CONNECTION
