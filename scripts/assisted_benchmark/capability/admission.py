@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum, unique
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from attrs import frozen
 
@@ -54,6 +54,7 @@ class Early(NamedTuple):
     store_fault: str
     deadline: Deadline
     unfit: Unfit | None = None
+    by_acl: bool = False
 
 
 class Late(NamedTuple):
@@ -98,12 +99,12 @@ class Finding(NamedTuple):
 NOT_EVALUATED: Final = "not_evaluated"
 
 
-def first_failure(checks: tuple[Check[T], ...], question: T, checked: tuple[str, ...] = ()) -> Failed | None:
-    """Ask in order. `checked` are the reasons of what was asked before."""
-    for check in checks:
+def first_failure(checks: tuple[Check[T], ...], question: T, before: tuple[Check[Any], ...] = ()) -> Failed | None:
+    """Ask in order. `before` are the checks that have passed already."""
+    for place, check in enumerate(checks):
         if detail := check.test(question):
-            return Failed(check.reason, detail, checked, check.term)
-        checked = (*checked, check.reason.value)
+            passed = tuple(each.reason.value for each in (*before, *checks[:place]))
+            return Failed(check.reason, detail, passed, check.term)
     return None
 
 
@@ -137,8 +138,8 @@ def _known(q: Early) -> str:
 
 
 def _not_by_acl(q: Early) -> str:
-    by_acl = _there(q.operation).authority is Authority.ARTIFACT_ACL
-    return "an artifact is read by way of its access list, not as an operation" if by_acl else ""
+    reads = _there(q.operation).authority is Authority.ARTIFACT_ACL
+    return "an artifact is read by way of its access list, not as an operation" if reads and not q.by_acl else ""
 
 
 def _input(reason: Reason) -> Check[Early]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from assisted_benchmark.capability.admission import EARLY, LATE, Check, Early, Late
+from assisted_benchmark.capability.artifacts import Artifacts
 from assisted_benchmark.capability.call import ManagementCall, OperationCall, Unfit
 from assisted_benchmark.capability.calling import MILLISECOND, Parts, call_operation, early
 from assisted_benchmark.capability.carrying import LOOKS, Carrier, Look, Moment
@@ -23,11 +24,15 @@ from assisted_benchmark.capability.grants import Grants
 from assisted_benchmark.capability.managing import manage
 from assisted_benchmark.capability.operations import Operations
 from assisted_benchmark.capability.ports import Consent, Host, Session
+from assisted_benchmark.capability.progress import Event
 from assisted_benchmark.capability.projection import Projection
 from assisted_benchmark.capability.reaching import Reach, Refusal
+from assisted_benchmark.capability.reading import Resource, read_artifact, read_resource
+from assisted_benchmark.capability.registry import Authority
+from assisted_benchmark.capability.resources import read_address
 from assisted_benchmark.capability.results import CallAnswer
 from assisted_benchmark.capability.sessions import GrantCache, Sessions
-from assisted_benchmark.kernel.canonical import Json, canonical_bytes
+from assisted_benchmark.kernel.canonical import canonical_bytes
 from assisted_benchmark.kernel.chance import Chance
 from assisted_benchmark.kernel.clock import Clock, Deadline
 from assisted_benchmark.kernel.decision import Refused
@@ -43,7 +48,7 @@ def _no_experiment(_: Moment) -> None:
     """Nothing strikes."""
 
 
-def _nobody_listens(_: Json) -> None:
+def _nobody_listens(_: Event) -> None:
     """Progress is kept in the result, and told to nobody before."""
 
 
@@ -82,6 +87,7 @@ class CapabilityBroker:
         sessions, grants, flights = Sessions(host, clock), Grants(clock, chance), Flights()
         operations = Operations(desk)
         prompts = Prompts(consent, clock, chance, chance.token(_EPOCH_BYTES).hex())
+        artifacts = Artifacts(clock)
         self._projection = projection
         self._parts = Parts(
             desk=desk,
@@ -102,9 +108,11 @@ class CapabilityBroker:
                 grants=grants,
                 sessions=sessions,
                 projection=projection,
+                artifacts=artifacts,
                 looks=looks,
                 on_moment=on_moment,
             ),
+            artifacts=artifacts,
             eligible=eligible,
             early=early,
             late=late,
@@ -112,11 +120,11 @@ class CapabilityBroker:
         )
 
     def call(
-        self, session: Session, tool: str, arguments: bytes, *, progress: Callable[[Json], None] = _nobody_listens
+        self, session: Session, tool: str, arguments: bytes, *, listener: Callable[[Event], None] = _nobody_listens
     ) -> CallAnswer:
         """What comes of a tool's call: an operation's receipt, what a management call did, or why neither.
 
-        `progress` hears each observation of an operation as it comes. Nothing in `arguments` is authority.
+        `listener` hears each step of an operation's progress as it comes. Nothing in `arguments` is authority.
 
         Raises:
             HarnessError: the world broke its word; an operation that was under way is recorded as unknown.
@@ -128,8 +136,20 @@ class CapabilityBroker:
         if isinstance(call, ManagementCall):
             return manage(parts, session, call)
         if isinstance(call, OperationCall):
-            return call_operation(parts, session, call, progress)
+            if call.operation.authority is Authority.ARTIFACT_ACL:
+                return read_artifact(parts, session, call)
+            return call_operation(parts, session, call, listener)
         return self._unfit(call)
+
+    def read_resource(self, session: Session, uri: str) -> Resource | Refused:
+        """What stands at an address of this registry's scheme: an exact instance's metadata, or an artifact."""
+        desk, registry = self._parts.desk, self._projection.registry
+        if session.run != desk.run:
+            return desk.refuse(Reason.BROKER_MISMATCH, "the session is of another broker's run")
+        address = read_address(registry.scheme, uri, registry.bounds.id_length)
+        if address is None:
+            return desk.refuse(Reason.NOT_FOUND, "there is no resource at that address")
+        return read_resource(self._parts, session, address)
 
     def refuse_malformed(self, reason: Reason, detail: str) -> Refused:
         """Record that the agent's bytes did not even become a call."""
@@ -144,7 +164,8 @@ class CapabilityBroker:
         deadline = Deadline.after(parts.desk.clock, within)
         operation = "" if unfit.operation is None else unfit.operation.id
         try:
-            early(parts, unfit.operation, deadline, unfit)
+            # An artifact's read comes this way too where its input does not fit.
+            early(parts, unfit.operation, deadline, unfit, by_acl=True)
         except Refusal as no:
             return parts.desk.refuse(no.reason, no.detail, checked=no.checked, operation=operation)
         raise HarnessError(Reason.COULD_NOT_RUN, "no check failed, and there is no call")

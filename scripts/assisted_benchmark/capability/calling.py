@@ -22,6 +22,7 @@ from typing import Final
 from attrs import frozen
 
 from assisted_benchmark.capability.admission import Check, Early, Late, Term, first_failure, terms, told_terms
+from assisted_benchmark.capability.artifacts import Artifacts
 from assisted_benchmark.capability.call import OperationCall, Unfit
 from assisted_benchmark.capability.carrying import Carrier, Moment, Way
 from assisted_benchmark.capability.desk import Desk
@@ -33,12 +34,12 @@ from assisted_benchmark.capability.lineage import Asked, Lineage
 from assisted_benchmark.capability.negotiation import NotAgreed, Offer, negotiate
 from assisted_benchmark.capability.operations import Fresh, Met, Operations, Receipt
 from assisted_benchmark.capability.ports import Enrolled, Host, Instance, Session, Unavailable
+from assisted_benchmark.capability.progress import Event
 from assisted_benchmark.capability.reaching import Reach, Refusal, in_time
 from assisted_benchmark.capability.registry import Operation, ResultKind
 from assisted_benchmark.capability.results import Content, Outcome, outcome_of
 from assisted_benchmark.capability.sessions import GrantCache, GrantKey, Sessions
 from assisted_benchmark.capability.states import State
-from assisted_benchmark.kernel.canonical import Json
 from assisted_benchmark.kernel.clock import Deadline
 from assisted_benchmark.kernel.decision import Refused
 from assisted_benchmark.kernel.errors import HarnessError, LedgerError
@@ -78,6 +79,7 @@ class Parts:
     generations: Generations
     flights: Flights
     carrier: Carrier
+    artifacts: Artifacts
     eligible: frozenset[str]
     early: tuple[Check[Early], ...]
     late: tuple[Check[Late], ...]
@@ -85,20 +87,27 @@ class Parts:
 
 
 def call_operation(
-    parts: Parts, session: Session, call: OperationCall, progress: Callable[[Json], None]
+    parts: Parts, session: Session, call: OperationCall, listener: Callable[[Event], None]
 ) -> Outcome | Refused:
     """What comes of a well-formed call under this session."""
     deadline = Deadline.after(parts.desk.clock, call.timeout_ms * MILLISECOND)
     try:
-        return _Steps(parts, session, call, deadline).all(progress)
+        return _Steps(parts, session, call, deadline).all(listener)
     except Refusal as no:
         return parts.desk.refuse(
             no.reason, no.detail, checked=no.checked, instance=call.instance_id, operation=call.operation.id
         )
 
 
-def early(parts: Parts, operation: Operation | None, deadline: Deadline, unfit: Unfit | None = None) -> tuple[str, ...]:
-    """The checks of what was sent; the reasons of those that passed.
+def early(
+    parts: Parts,
+    operation: Operation | None,
+    deadline: Deadline,
+    unfit: Unfit | None = None,
+    *,
+    by_acl: bool = False,
+) -> None:
+    """The checks of what was sent; `by_acl` on the one path where artifacts are read.
 
     Raises:
         Refusal: one of them failed.
@@ -108,10 +117,9 @@ def early(parts: Parts, operation: Operation | None, deadline: Deadline, unfit: 
         parts.desk.ledger.run_record(parts.desk.run)
     except LedgerError as error:
         fault = error.detail
-    failed = first_failure(parts.early, Early(operation, fault, deadline, unfit))
+    failed = first_failure(parts.early, Early(operation, fault, deadline, unfit, by_acl))
     if failed is not None:
         raise Refusal(failed.reason, f"{failed.detail}; no request was sent", failed.checked)
-    return tuple(check.reason.value for check in parts.early)
 
 
 class _Steps:
@@ -124,24 +132,24 @@ class _Steps:
         self._deadline = deadline
         self._request_id = call.request_id or parts.desk.receipt_id()
 
-    def all(self, progress: Callable[[Json], None]) -> Outcome:
+    def all(self, listener: Callable[[Event], None]) -> Outcome:
         parts, call = self._parts, self._call
-        checked = early(parts, call.operation, self._deadline)
+        early(parts, call.operation, self._deadline)
         enrolled, instance = parts.reach.instance(self._session, call.instance_id, self._deadline)
         before = self._replayed(instance)
         if before is not None:
             return self._again(before)
         grant = self._grant(enrolled, instance)
         self._agree(enrolled, instance)
-        asked = self._asked(instance, grant.id if grant is not None else "")
-        self._late(parts.late, self._question(enrolled, instance, grant, asked), checked)
+        asked = self._asked(instance, "" if grant is None else grant.id)
+        self._late(parts.late, self._question(enrolled, instance, grant, asked))
         if grant is None:
             raise HarnessError(Reason.COULD_NOT_RUN, "no check failed, and there is no grant")
         way = self._admit(asked, enrolled, instance, grant)
         if isinstance(way, Receipt):
             return self._again(way)
         try:
-            parts.carrier.carry(way, progress)
+            parts.carrier.carry(way, listener)
         finally:
             parts.flights.remove(way.flight)
             self._ended(way)
@@ -183,7 +191,7 @@ class _Steps:
             return cached
         # Nobody is asked to consent to what would be refused all the same.
         first = [check.term for check in parts.late].index(Term.CLIENT_GRANTED)
-        self._late(parts.late[:first], self._question(enrolled, instance, None, None), ())
+        self._late(parts.late[:first], self._question(enrolled, instance, None, None))
         issued = parts.granting.request(
             self._session, instance, authority, ttl_ns=DEFAULT_TTL_NS, deadline=self._deadline
         )
@@ -218,8 +226,8 @@ class _Steps:
             spent=grant is not None and parts.grants.spent(grant, operation.id, identity),
         )
 
-    def _late(self, checks: tuple[Check[Late], ...], question: Late, checked: tuple[str, ...]) -> None:
-        failed = first_failure(checks, question, checked)
+    def _late(self, checks: tuple[Check[Late], ...], question: Late) -> None:
+        failed = first_failure(checks, question, self._parts.early)
         if failed is not None:
             raise Refusal(failed.reason, f"{failed.detail} ({told_terms(terms(failed))})", failed.checked)
 

@@ -10,14 +10,16 @@ from collections.abc import Callable
 from enum import StrEnum, unique
 from typing import Final, NamedTuple
 
-from attrs import frozen
+from attrs import evolve, frozen
 
+from assisted_benchmark.capability.artifacts import Artifact, Artifacts, Denied, Origin
 from assisted_benchmark.capability.call import OperationCall
 from assisted_benchmark.capability.flights import Flight
 from assisted_benchmark.capability.grants import Grant, Grants
 from assisted_benchmark.capability.lineage import Asked
 from assisted_benchmark.capability.operations import End, Operations, Receipt
 from assisted_benchmark.capability.ports import Ended, Envelope, Host, HostReply, Instance, Session, Word
+from assisted_benchmark.capability.progress import Event, Progress
 from assisted_benchmark.capability.projection import Projection
 from assisted_benchmark.capability.registry import ResultKind
 from assisted_benchmark.capability.results import Content
@@ -25,7 +27,7 @@ from assisted_benchmark.capability.sessions import Sessions
 from assisted_benchmark.capability.states import State
 from assisted_benchmark.kernel.canonical import Json, parse
 from assisted_benchmark.kernel.clock import Deadline
-from assisted_benchmark.kernel.errors import CanonicalError, LedgerError
+from assisted_benchmark.kernel.errors import InputError, LedgerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.sending import NotSent, Uncertain
 from assisted_benchmark.kernel.text import shown
@@ -68,6 +70,7 @@ class Carrier:
         grants: Grants,
         sessions: Sessions,
         projection: Projection,
+        artifacts: Artifacts,
         looks: tuple[Look, ...],
         on_moment: Callable[[Moment], None],
     ) -> None:
@@ -76,11 +79,12 @@ class Carrier:
         self._grants = grants
         self._sessions = sessions
         self._projection = projection
+        self._artifacts = artifacts
         self._looks = looks
         self._on_moment = on_moment
         self._explained = projection.registry.bounds.explanation_length
 
-    def carry(self, way: Way, progress: Callable[[Json], None]) -> None:
+    def carry(self, way: Way, listener: Callable[[Event], None]) -> None:
         """From the admitted operation to its recorded end, which its receipt then has."""
         self._on_moment(Moment.ADMITTED)
         try:
@@ -92,7 +96,7 @@ class Carrier:
             return
         self._on_moment(Moment.CLAIMED)
         try:
-            end = self._requested(way, claimed, progress)
+            end = self._requested(way, claimed, listener)
         except Exception as error:
             # Fail closed: whatever went wrong, the request may be out. The error itself goes on to the caller.
             explanation = f"{type(error).__name__} while the request was under way"
@@ -102,7 +106,7 @@ class Carrier:
         self._on_moment(Moment.SETTLE)
         self._operations.settle(way.receipt, claimed, way.asked, end)
 
-    def _requested(self, way: Way, claimed: Claimed, progress: Callable[[Json], None]) -> End:
+    def _requested(self, way: Way, claimed: Claimed, listener: Callable[[Event], None]) -> End:
         call, asked = way.call, way.asked
         record, lineage = way.receipt.record, asked.lineage
         envelope = Envelope(
@@ -123,9 +127,23 @@ class Carrier:
             self._on_moment(Moment.WRITE)
             return True
 
-        reply = self._host.request(claimed, envelope, gate=gate, deadline=way.deadline, progress=progress)
+        progress = Progress(self._projection.registry.bounds)
+
+        listening = True
+
+        def observe(raw: Json) -> None:
+            nonlocal listening
+            event = progress.take(raw)
+            if event is None or not listening:
+                return
+            try:
+                listener(event)
+            except Exception:  # noqa: BLE001 - who listens decides nothing: the telling ends, the operation goes on
+                listening = False
+
+        reply = self._host.request(claimed, envelope, gate=gate, deadline=way.deadline, progress=observe)
         self._on_moment(Moment.ANSWER)
-        return self._judge(way, reply)
+        return self._judge(way, reply, progress.events)
 
     def _look(self, way: Way) -> Reason | None:
         """Why nothing may be written now: everything that could have changed since the checks."""
@@ -153,38 +171,60 @@ class Carrier:
         """Whether another broker has ended the operation in the ledger."""
         return None if self._operations.running(way.receipt) else Reason.CANCELLED
 
-    def _judge(self, way: Way, reply: HostReply) -> End:
+    def _judge(self, way: Way, reply: HostReply, events: tuple[Json, ...]) -> End:
         flight = way.flight
+        seen = Content(progress=events).written if events else None
         if isinstance(reply, NotSent):
             return End(State.CANCELLED, flight.stopped or reply.reason, self._told(reply.detail))
         if isinstance(reply, Uncertain):
-            return End(State.UNKNOWN_NEEDS_REFRESH, reply.reason, self._told(reply.detail))
+            return End(State.UNKNOWN_NEEDS_REFRESH, reply.reason, self._told(reply.detail), seen)
         if not flight.writing:
             explanation = "an answer to a request that its gate did not let out"
             return End(State.UNKNOWN_NEEDS_REFRESH, Reason.OUTCOME_UNKNOWN, explanation)
         explanation = self._told(reply.explanation)
         if reply.word == Word.CANCELLED:
-            return End(State.CANCELLED, flight.stopped or Reason.CANCELLED, explanation)
+            return End(State.CANCELLED, flight.stopped or Reason.CANCELLED, explanation, seen)
         if reply.word == Word.FAILED:
             conflict = reply.code == Reason.STATE_CONFLICT
-            return End(State.FAILED, Reason.STATE_CONFLICT if conflict else Reason.FAILED, explanation)
+            return End(State.FAILED, Reason.STATE_CONFLICT if conflict else Reason.FAILED, explanation, seen)
         lost = self.elsewhere(way) or self.ended(way)
         if lost is not None:
             explanation = f"it was done, and its authority had ended: {lost}"
             return End(State.COMPLETED_AFTER_REVOCATION, Reason.COMPLETED_AFTER_REVOCATION, explanation)
-        return self._completed(way, reply, explanation)
-
-    def _completed(self, way: Way, reply: Ended, explanation: str) -> End:
         try:
-            result = parse(reply.result)
-        except CanonicalError as error:
-            return _invalid(f"the result is not admissible: {error.detail}")
-        unfit = self._projection.result_faults(way.call.operation, result)
+            content = self._completed(way, reply)
+        except InputError as error:
+            return End(State.UNKNOWN_NEEDS_REFRESH, Reason.RESULT_INVALID, error.detail, seen)
+        return End(State.COMPLETED, None, explanation, evolve(content, progress=events).written)
+
+    def _completed(self, way: Way, reply: Ended) -> Content:
+        """What a completed operation gave, held to its schema, its receipt and its artifacts.
+
+        Raises:
+            InputError: the host's word is not to be relied on.
+        """
+        operation, receipt_id = way.call.operation, way.receipt.record.receipt_id
+        result = parse(reply.result)
+        unfit = self._projection.result_faults(operation, result)
         if unfit is not None:
-            return _invalid(f"the result does not fit its schema: {unfit.detail}")
-        if way.call.operation.result is ResultKind.RECEIPT and result["receipt_id"] != way.receipt.record.receipt_id:
-            return _invalid("the result names another receipt")
-        return End(State.COMPLETED, None, explanation, Content(result=result).written)
+            raise InputError(unfit.reason, f"the result does not fit its schema: {unfit.detail}")
+        if operation.result is ResultKind.RECEIPT and result["receipt_id"] != receipt_id:
+            raise InputError(Reason.RESULT_INVALID, "the result names another receipt")
+        published = self._published(way, reply)
+        if operation.result is ResultKind.ARTIFACT and not any(_names(result, each) for each in published):
+            raise InputError(Reason.RESULT_INVALID, "the result names an artifact that was not published")
+        return Content(result=result, artifacts=tuple(each.value() for each in published))
+
+    def _published(self, way: Way, reply: Ended) -> tuple[Artifact, ...]:
+        """What the operation made, kept. Nobody can read it before the receipt says completed."""
+        origin = Origin(way.asked.lineage, way.instance.id, way.receipt.record.receipt_id)
+        published = []
+        for blob in reply.artifacts:
+            kept = self._artifacts.publish(origin, blob.data, blob.mime_type)
+            if isinstance(kept, Denied):
+                raise InputError(kept.reason, f"an artifact was not kept: {kept.detail}")
+            published.append(kept)
+        return tuple(published)
 
     def _told(self, text: str) -> str:
         """A text of the host's, with nothing hidden in it and not too long for a receipt."""
@@ -208,5 +248,7 @@ LOOKS: Final = (
 )
 
 
-def _invalid(explanation: str) -> End:
-    return End(State.UNKNOWN_NEEDS_REFRESH, Reason.RESULT_INVALID, explanation)
+def _names(result: Json, artifact: Artifact) -> bool:
+    """Whether a result tells of exactly this artifact."""
+    told = (result["artifact_id"], result["mime_type"], result["sha256"], result["byte_count"])
+    return told == (artifact.id, artifact.mime_type, artifact.sha256, artifact.size)

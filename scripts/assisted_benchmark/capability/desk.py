@@ -24,22 +24,25 @@ class Desk(ReceiptDesk):
         self.run = run
 
     def draft(
-        self, kind: str, receipt_id: str, reason: str, asked: Asked, instance: str, *, state: str = "", detail: str = ""
+        self, kind: str, reason: str, asked: Asked, instance: str, *, receipt_id: str, arguments: str, detail: str = ""
     ) -> Draft:
-        """A receipt about an operation that was admitted; the ledger names the group that it moves."""
+        """A receipt about an operation that was admitted; the ledger names the group that it moves, and its states.
+
+        All receipts of one operation have one id, which the caller hears; `arguments` is their keyed digest.
+        """
+        lineage, now = asked.lineage, self.clock.now()
         return Draft(
             kind,
             receipt_id,
-            self.clock.now(),
+            now,
             reason,
-            asked.lineage.grant,
+            lineage.grant,
             "",
             asked.hash,
             instance,
-            asked.lineage.operation,
-            self.keyed(asked.parameters),
-            state,
-            detail,
+            lineage.operation,
+            arguments,
+            detail=detail,
         )
 
     def refuse(
@@ -56,11 +59,13 @@ class Desk(ReceiptDesk):
             return Refused(reason, f"{detail}; no receipt could be written: {error.detail}", None, checked)
         return Refused(reason, detail, receipt_id, checked)
 
-    def tell(self, what: str, detail: str, *, grant: str = "", instance: str = "") -> None:
-        """Write down an event that moves no operation: a grant, a revocation, a cancellation.
+    def tell(self, what: str, detail: str, *, grant: str = "", instance: str = "", operation: str = "") -> str:
+        """Write down what moves no operation: a grant, a revocation, a cancellation, a read. The receipt's id.
 
         Raises:
             LedgerError: the ledger cannot be written.
         """
-        now = self.clock.now()
-        self.ledger.record(self.run, Draft(EVENT, self.receipt_id(), now, what, grant, server=instance, detail=detail))
+        receipt_id = self.receipt_id()
+        draft = Draft(EVENT, receipt_id, self.clock.now(), what, grant, server=instance, tool=operation, detail=detail)
+        self.ledger.record(self.run, draft)
+        return receipt_id

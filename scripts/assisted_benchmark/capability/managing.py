@@ -36,19 +36,19 @@ def manage(parts: Parts, session: Session, call: ManagementCall) -> Managed | Re
 
 def _instances(parts: Parts, session: Session, _arguments: dict[str, Json]) -> Managed:
     _, found = parts.reach.inventory(session, _deadline(parts))
-    return Managed("completed", {"instances": [_told(each) for each in found]})
+    return Managed("completed", {"instances": [told_instance(each) for each in found]})
 
 
 def _status(parts: Parts, session: Session, arguments: dict[str, Json]) -> Managed:
     _, instance = parts.reach.instance(session, arguments["instance_id"], _deadline(parts))
-    return Managed("completed", {"instance": _told(instance)})
+    return Managed("completed", {"instance": told_instance(instance)})
 
 
 def _grant_request(parts: Parts, session: Session, arguments: dict[str, Json]) -> Managed:
     profile = arguments.get("profile")
     authority = Authority(profile or arguments["operation_id"], is_profile=profile is not None)
     deadline = Deadline.after(parts.desk.clock, WITHIN_NS + PROMPT_FOR_NS)
-    _, instance = parts.reach.instance(session, arguments["instance_id"], deadline)
+    _, instance = parts.reach.own_instance(session, arguments["instance_id"], deadline)
     issued = parts.granting.request(session, instance, authority, ttl_ns=DEFAULT_TTL_NS, deadline=deadline)
     if isinstance(issued, NotIssued):
         raise Refusal(issued.reason, issued.detail)
@@ -99,7 +99,8 @@ def _stop(parts: Parts, flight: Flight, reason: Reason) -> Unavailable | None:
     return parts.host.cancel(flight.enrolled, cancellation, deadline=_deadline(parts))
 
 
-def _told(instance: Instance) -> dict[str, Json]:
+def told_instance(instance: Instance) -> dict[str, Json]:
+    """The public metadata of an instance."""
     return {
         "instance_id": instance.id,
         "registration_id": instance.registration,

@@ -27,7 +27,7 @@ from assisted_benchmark.kernel.decision import Admitted
 from assisted_benchmark.kernel.digest import Digest, parse_digest
 from assisted_benchmark.kernel.errors import HarnessError, InputError, IntegrityError, LedgerError
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.ledger.protocol import Claimed, Row
+from assisted_benchmark.ledger.protocol import Claimed, Draft, Row
 from assisted_benchmark.ledger.receipt_desk import EVENT
 from assisted_benchmark.ledger.receipts import DECISION, OUTCOME
 
@@ -77,11 +77,15 @@ class End(NamedTuple):
 
 @define
 class Receipt:
-    """An operation as it stands. `content` is its result as canonical bytes, while the broker has it."""
+    """An operation as it stands. `content` is what it gave as canonical bytes, while the broker has it.
+
+    `arguments` is the keyed digest of its parameters, while it is this broker's to execute.
+    """
 
     identity: bytes
     record: Record
     state: State
+    arguments: str = ""
     reason: str = ""
     explanation: str = ""
     content: bytes | None = None
@@ -122,6 +126,7 @@ class Operations:
         self._lock = Lock()
         self._held: OrderedDict[bytes, Receipt] = OrderedDict()
         self._by_request: dict[tuple[str, str], bytes] = {}
+        self._by_receipt: dict[str, Receipt] = {}
         self._again: dict[tuple[str, ...], bytes] = {}
         self._active: Counter[tuple[str, str]] = Counter()
         self._contents: OrderedDict[bytes, Receipt] = OrderedDict()
@@ -133,6 +138,11 @@ class Operations:
         with self._lock:
             identity = self._by_request.get((client, request_id))
             return None if identity is None else self._held[identity]
+
+    def completed(self, receipt_id: str) -> bool:
+        """Whether the operation of this receipt is at hand and completed."""
+        receipt = self._by_receipt.get(receipt_id)
+        return receipt is not None and receipt.state is State.COMPLETED
 
     def grant_before(self, lineage: Lineage, key: str) -> str | None:
         """The grant under which this very operation was admitted before, where both left it to the broker."""
@@ -177,11 +187,14 @@ class Operations:
                 automatic,
                 now.wall_ns,
             )
-            draft = self._desk.draft(DECISION, record.receipt_id, State.ADMITTED, asked, instance)
+            arguments = self._desk.keyed(asked.parameters)
+            draft = self._desk.draft(
+                DECISION, State.ADMITTED, asked, instance, receipt_id=record.receipt_id, arguments=arguments
+            )
             # INVARIANT: the receipt is durable before anything is sent; of one identity the ledger opens one.
             if not self._ledger.open_group(self._run, asked.identity, _written(record), draft):
                 return self._known_to_the_ledger(asked)
-            return Fresh(self._hold(Receipt(asked.identity, record, State.ADMITTED)))
+            return Fresh(self._hold(Receipt(asked.identity, record, State.ADMITTED, arguments)))
 
     def claim(self, receipt: Receipt, asked: Asked) -> Claimed | None:
         """Write the marker: the request may be out from here on. None if somebody ended it before.
@@ -191,7 +204,7 @@ class Operations:
         """
         lineage, instance = asked.lineage, receipt.record.instance
         permit = Admitted(receipt.identity, receipt.record.request_hash, instance, lineage.operation, asked.parameters)
-        draft = self._desk.draft(EVENT, receipt.record.receipt_id, State.RUNNING, asked, instance)
+        draft = self._draft(EVENT, State.RUNNING, receipt, asked)
         try:
             claimed = self._ledger.claim(permit, self._run, draft)
         except HarnessError as error:
@@ -214,10 +227,7 @@ class Operations:
 
     def settle(self, receipt: Receipt, claimed: Claimed, asked: Asked, end: End) -> None:
         """The end of an operation, once. What the ledger cannot take, or another broker has ended, is unknown."""
-        record = receipt.record
-        draft = self._desk.draft(
-            OUTCOME, record.receipt_id, end.word, asked, record.instance, state=end.state, detail=end.explanation
-        )
+        draft = self._draft(OUTCOME, end.word, receipt, asked, end.explanation)
         try:
             self._ledger.settle(claimed, end.state, draft)
         except HarnessError as error:
@@ -227,6 +237,18 @@ class Operations:
                 raise
             return
         self._ended(receipt, end)
+
+    def _draft(self, kind: str, reason: str, receipt: Receipt, asked: Asked, detail: str = "") -> Draft:
+        record = receipt.record
+        return self._desk.draft(
+            kind,
+            reason,
+            asked,
+            record.instance,
+            receipt_id=record.receipt_id,
+            arguments=receipt.arguments,
+            detail=detail,
+        )
 
     def _ended(self, receipt: Receipt, end: End) -> None:
         with self._lock:
@@ -287,6 +309,7 @@ class Operations:
         record = receipt.record
         self._held[receipt.identity] = receipt
         self._by_request[record.lineage.client, record.request_id] = receipt.identity
+        self._by_receipt[record.receipt_id] = receipt
         if record.automatic:
             self._again[record.again] = receipt.identity
         if receipt.active:
@@ -296,6 +319,7 @@ class Operations:
     def _let_go(self, receipt: Receipt) -> None:
         record = receipt.record
         del self._held[receipt.identity]
+        del self._by_receipt[record.receipt_id]
         self._drop(receipt)
         # The same names may be another's by now.
         request = (record.lineage.client, record.request_id)

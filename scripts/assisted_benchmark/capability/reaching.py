@@ -60,6 +60,19 @@ class Reach:
             raise Refusal(chosen, "exactly one live instance must have the id; no request was sent")
         return enrolled, chosen
 
+    def own_instance(self, session: Session, instance_id: str, deadline: Deadline) -> tuple[Enrolled, Instance]:
+        """As `instance`, and the session is this client's and this process's own.
+
+        Raises:
+            Refusal: as `instance`, or wrong_principal or wrong_peer.
+        """
+        enrolled, chosen = self.instance(session, instance_id, deadline)
+        if enrolled.client != session.client:
+            raise Refusal(Reason.WRONG_PRINCIPAL, "it is another client's session")
+        if enrolled.peer != session.peer:
+            raise Refusal(Reason.WRONG_PEER, "it is another process's session")
+        return enrolled, chosen
+
     def _look(self, session: Session, deadline: Deadline) -> tuple[Enrolled, tuple[Instance, ...] | Unavailable]:
         enrolled = self.sessions.obtain(session, deadline=deadline)
         in_time(deadline)

@@ -35,9 +35,9 @@ _CONSENT: Final = (
 
 @frozen(kw_only=True)
 class Content:
-    """What a completed operation gave: its result, what it published, and how it went on."""
+    """What an operation gave: its result, if it completed, what it published, and how it went on."""
 
-    result: Json
+    result: Json = None
     artifacts: tuple[Json, ...] = ()
     progress: tuple[Json, ...] = ()
 
@@ -55,7 +55,7 @@ class Content:
 
 @frozen(kw_only=True)
 class Outcome:
-    """An operation's receipt, as it is given to the caller. `reason` is None only for a success, with its content.
+    """An operation's receipt, as it is given to the caller. `reason` is None only for a success, with its result.
 
     `replayed` says that nothing was executed by this call: the operation had been admitted before.
     """
@@ -118,7 +118,9 @@ def told(answer: CallAnswer, *, reveal: bool = False) -> dict[str, Json]:
         return {"ok": True, "status": answer.status, "data": answer.data}
     if isinstance(answer, Refused):
         return _refusal(answer, reveal=reveal)
-    return _failure(answer, reveal=reveal) if answer.content is None else _success(answer, answer.content)
+    if answer.reason is None and answer.content is not None:
+        return _success(answer, answer.content)
+    return _failure(answer, reveal=reveal)
 
 
 def _refusal(refused: Refused, *, reveal: bool) -> dict[str, Json]:
@@ -147,6 +149,8 @@ def _failure(outcome: Outcome, *, reveal: bool) -> dict[str, Json]:
     reason = outcome.reason or Reason.RESULT_NOT_KEPT
     code = reason.value if reveal else REASONS[reason].coarse.value
     data = {**_named(outcome), "may_have_applied": outcome.may_have_applied}
+    if outcome.content is not None:
+        data["progress"] = list(outcome.content.progress)
     return {"ok": False, "error": {"code": code, "message": f"the operation is {outcome.state}", "data": data}}
 
 

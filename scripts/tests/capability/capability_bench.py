@@ -166,11 +166,11 @@ class CapabilityBench:
         if act is not None:
             act()
 
-    def ask(self, operation, session=SESSION, *, input=None, instance_id="instance-1", **more):
-        """Call an operation's tool."""
+    def ask(self, operation, session=SESSION, *, also=None, instance_id="instance-1", **more):
+        """Call an operation's tool; `also` goes into its input."""
         arguments = {
             "instance_id": instance_id,
-            "input": {**INPUTS.get(operation, {}), **(input or {})},
+            "input": {**INPUTS.get(operation, {}), **(also or {})},
             **more,
         }
         return self.broker.call(session, PULP.tool_name(operation), json.dumps(arguments).encode())

@@ -339,3 +339,13 @@ def test_the_call_of_a_profile_gets_a_grant_of_the_profile():
     assert [line["detail"] for line in bench.receipts() if line["reason"] == "granted"] == [
         "`inspect-readonly` on a standing policy"
     ]
+
+
+@promise("K8")
+def test_a_refusal_without_a_store_has_no_receipt_and_is_told_so():
+    bench = CapabilityBench()
+    bench.ledger.broken |= {"run_record", "record"}
+    refused = bench.ask(STATE_READ)
+    assert (refused.reason, refused.receipt_id, bench.world.steps) == (Reason.STORE_UNAVAILABLE, None, [])
+    error = bench.told("pulp_control_state_read", refused)["error"]
+    assert (error["code"], error["data"]) == ("unavailable", {"may_have_applied": False})

@@ -230,7 +230,7 @@ def test_a_grant_of_a_critical_operation_is_used_again_like_any_other():
     bench = asking()
     grant = bench.granted(EVALUATE)
     first = bench.ask(EVALUATE, grant_id=grant)
-    second = bench.ask(EVALUATE, grant_id=grant, input={"idempotency_key": "key-2"})
+    second = bench.ask(EVALUATE, grant_id=grant, also={"idempotency_key": "key-2"})
     assert (first.state, second.state, bench.executed) == (State.COMPLETED, State.COMPLETED, {EVALUATE: 2})
     assert len(bench.person.prompts) == 1
 

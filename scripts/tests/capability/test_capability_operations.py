@@ -1,8 +1,9 @@
-"""Operation receipts: durable before anything is sent, one an identity, and what a crash, a replay or a lost end leaves."""
+"""Operation receipts: durable before anything is sent, one an identity, whatever crashes, is replayed or gets lost."""
 
 import json
 
 import pytest
+from attrs import evolve
 from capability_bench import (
     GESTURE,
     GPU,
@@ -135,7 +136,7 @@ def test_a_lost_transport_may_have_applied_and_nothing_retries(ledger):
 @pytest.mark.parametrize(
     "changed",
     [
-        {"input": {"normalized_value": 0.25}},
+        {"also": {"normalized_value": 0.25}},
         {"expected_state_generation": 1},
     ],
     ids=["parameters", "expected generation"],
@@ -151,8 +152,8 @@ def test_the_same_key_with_other_content_is_a_conflict(ledger, changed):
 @promise("C24")
 def test_another_spelling_of_the_same_content_is_the_same(ledger):
     bench = CapabilityBench(ledger=ledger)
-    first = bench.ask(GESTURE, input={"normalized_value": 1})
-    again = bench.ask(GESTURE, input={"normalized_value": 1.0})
+    first = bench.ask(GESTURE, also={"normalized_value": 1})
+    again = bench.ask(GESTURE, also={"normalized_value": 1.0})
     assert (again.receipt_id, bench.executed) == (first.receipt_id, {GESTURE: 1})
 
 
@@ -160,7 +161,7 @@ def test_another_spelling_of_the_same_content_is_the_same(ledger):
 def test_a_request_id_with_another_key_is_a_conflict(ledger):
     bench = CapabilityBench(ledger=ledger)
     bench.ask(GESTURE, request_id="r-1")
-    refused = bench.ask(GESTURE, request_id="r-1", input={"idempotency_key": "key-2"})
+    refused = bench.ask(GESTURE, request_id="r-1", also={"idempotency_key": "key-2"})
     assert (refused.reason, bench.executed) == (Reason.REQUEST_ID_CONFLICT, {GESTURE: 1})
     assert bench.ask(STATE_READ, request_id="r-1").reason is Reason.REQUEST_ID_CONFLICT
     assert bench.ask(STATE_READ, OTHER, request_id="r-1").state is State.COMPLETED
@@ -210,7 +211,7 @@ def test_a_key_that_is_no_more_at_hand_is_still_known_to_the_ledger(ledger):
     kept._let_go(kept._held[next(iter(kept._held))])
     again = bench.ask(GESTURE, grant_id=grant)
     assert (again.receipt_id, again.state, bench.executed) == (first.receipt_id, State.COMPLETED, {GESTURE: 1})
-    other = bench.ask(GESTURE, grant_id=grant, input={"normalized_value": 0.25})
+    other = bench.ask(GESTURE, grant_id=grant, also={"normalized_value": 0.25})
     assert other.reason is Reason.IDEMPOTENCY_CONFLICT
     bench.clock.advance(REPLAY_WINDOW_NS)
     grants = bench.broker._parts.grants
@@ -273,18 +274,6 @@ def test_a_replay_gives_no_result_once_its_authority_has_ended():
     bench.manage("revoke", grant_id=grant)
     again = bench.ask(STATE_READ, grant_id=grant, request_id="r-1")
     assert (again.state, again.reason, again.content) == (State.COMPLETED, Reason.RESULT_NOT_KEPT, None)
-
-
-def under_way(bench, number, deep):
-    """Ask for operations within one another, until there are `number` under way; what the innermost came to."""
-    came = []
-
-    def execute(claimed, envelope):
-        came.append(bench.ask(STATE_READ, **deep(len(came) + 1)))
-        return bench.execute(claimed, envelope)
-
-    bench.world.execute = execute
-    return came, number
 
 
 @promise("C24")
@@ -619,9 +608,9 @@ def test_a_gesture_claims_the_expected_generation_and_the_next_expects_the_new_o
     bench = CapabilityBench(ledger=ledger)
     done = bench.ask(GESTURE, expected_state_generation=1)
     assert (done.state, done.content.result["state_generation"]) == (State.COMPLETED, 2)
-    stale = bench.ask(GESTURE, expected_state_generation=1, input={"idempotency_key": "key-2"})
+    stale = bench.ask(GESTURE, expected_state_generation=1, also={"idempotency_key": "key-2"})
     assert (stale.reason, bench.executed) == (Reason.STATE_CONFLICT, {GESTURE: 1})
-    fresh = bench.ask(GESTURE, expected_state_generation=2, input={"idempotency_key": "key-3"})
+    fresh = bench.ask(GESTURE, expected_state_generation=2, also={"idempotency_key": "key-3"})
     assert (fresh.state, bench.executed) == (State.COMPLETED, {GESTURE: 2})
 
 
@@ -652,9 +641,7 @@ def test_of_gestures_at_once_on_one_generation_one_is_made(ledger):
     bench = CapabilityBench(ledger=ledger)
     bench.ask(STATE_READ)
     gestures = [
-        lambda number=number: bench.ask(
-            GESTURE, expected_state_generation=1, input={"idempotency_key": f"key-{number}"}
-        )
+        lambda number=number: bench.ask(GESTURE, expected_state_generation=1, also={"idempotency_key": f"key-{number}"})
         for number in range(4)
     ]
     reasons = sorted(str(answer.reason) for answer in at_once(*gestures))
@@ -668,7 +655,7 @@ def test_a_gesture_that_was_not_made_gives_the_generation_back():
     bench.world.execute = lambda claimed, envelope: bench.world.ended(b"", Word.FAILED)
     assert bench.ask(GESTURE, expected_state_generation=1).state is State.FAILED
     bench.world.execute = bench.execute
-    again = bench.ask(GESTURE, expected_state_generation=1, input={"idempotency_key": "key-2"})
+    again = bench.ask(GESTURE, expected_state_generation=1, also={"idempotency_key": "key-2"})
     assert again.state is State.COMPLETED
 
 
@@ -693,9 +680,9 @@ def test_a_generation_belongs_to_its_publication():
     outer = bench.ask(GESTURE, expected_state_generation=1)
     assert outer.state is State.COMPLETED_AFTER_REVOCATION
     # What the older publication's gesture came to says nothing of the newer one's state.
-    stale = bench.ask(GESTURE, expected_state_generation=1, input={"idempotency_key": "key-2"})
+    stale = bench.ask(GESTURE, expected_state_generation=1, also={"idempotency_key": "key-2"})
     assert stale.reason is Reason.STATE_CONFLICT
-    assert bench.ask(GESTURE, expected_state_generation=2, input={"idempotency_key": "key-2"}).reason is None
+    assert bench.ask(GESTURE, expected_state_generation=2, also={"idempotency_key": "key-2"}).reason is None
 
 
 @promise("C24", "C31")
@@ -707,7 +694,7 @@ def test_a_claim_is_given_back_where_the_same_operation_came_first():
     bench.ledger.unheard.clear()
     met = bench.ask(GESTURE, grant_id=grant, expected_state_generation=1)
     assert met.reason is Reason.DUPLICATE_REQUEST_ID
-    other = bench.ask(GESTURE, grant_id=grant, expected_state_generation=1, input={"idempotency_key": "key-2"})
+    other = bench.ask(GESTURE, grant_id=grant, expected_state_generation=1, also={"idempotency_key": "key-2"})
     assert other.state is State.COMPLETED
 
 
@@ -730,7 +717,7 @@ def test_of_different_contents_at_once_under_one_key_one_is_executed(ledger):
     bench = CapabilityBench(ledger=ledger)
     grant = bench.granted(GESTURE)
     asks = [
-        lambda number=number: bench.ask(GESTURE, grant_id=grant, input={"normalized_value": number / 8})
+        lambda number=number: bench.ask(GESTURE, grant_id=grant, also={"normalized_value": number / 8})
         for number in range(6)
     ]
     reasons = sorted(str(answer.reason) for answer in at_once(*asks))
@@ -764,12 +751,12 @@ def test_every_part_of_a_request_is_in_its_hash_and_only_lineage_and_key_in_its_
     lineage = Lineage("client", "registration", "grant", "publication", "operation")
     asked = Asked(lineage, "key", 1, 3, b"{}")
     changed = {
-        **{name: asked._replace(lineage=lineage._replace(**{name: "other"})) for name in Lineage._fields},
-        "key": asked._replace(key="other"),
-        "version": asked._replace(version=2),
-        "expected": asked._replace(expected=4),
-        "none expected": asked._replace(expected=None),
-        "parameters": asked._replace(parameters=b"[]"),
+        **{name: evolve(asked, lineage=lineage._replace(**{name: "other"})) for name in Lineage._fields},
+        "key": evolve(asked, key="other"),
+        "version": evolve(asked, version=2),
+        "expected": evolve(asked, expected=4),
+        "none expected": evolve(asked, expected=None),
+        "parameters": evolve(asked, parameters=b"[]"),
     }
     hashes = {asked.hash, *(each.hash for each in changed.values())}
     assert len(hashes) == len(changed) + 1
@@ -798,3 +785,33 @@ def test_what_goes_to_the_host_is_what_was_hashed():
     assert (claimed.permit.candidate, envelope.request_hash) == (asked.hash, asked.hash)
     assert (claimed.permit.server, claimed.permit.tool, claimed.permit.arguments) == ("instance-1", GPU, b"{}")
     assert (envelope.client, envelope.registration, envelope.grant, envelope.publication) == lineage[:4]
+
+
+@promise("C24")
+def test_the_same_operation_that_is_admitted_meanwhile_is_met_at_the_admission(ledger):
+    bench = CapabilityBench(ledger=ledger)
+    grant = bench.granted(GESTURE)
+    first = []
+    bench.at(Moment.ADMIT, lambda: first.append(bench.ask(GESTURE, grant_id=grant)))
+    second = bench.ask(GESTURE, grant_id=grant)
+    assert (second.receipt_id, second.replayed, bench.executed) == (first[0].receipt_id, True, {GESTURE: 1})
+
+
+@promise("C24")
+def test_another_content_that_is_admitted_meanwhile_is_a_conflict_at_the_admission(ledger):
+    bench = CapabilityBench(ledger=ledger)
+    grant = bench.granted(GESTURE)
+    bench.at(Moment.ADMIT, lambda: bench.ask(GESTURE, grant_id=grant))
+    second = bench.ask(GESTURE, grant_id=grant, also={"normalized_value": 0.25})
+    assert (second.reason, bench.executed) == (Reason.IDEMPOTENCY_CONFLICT, {GESTURE: 1})
+
+
+@promise("C24")
+def test_what_failed_is_let_go_of_after_a_week_too():
+    bench = CapabilityBench()
+    bench.world.execute = lambda claimed, envelope: bench.world.ended(b"", Word.FAILED)
+    bench.ask(STATE_READ, request_id="r-1")
+    bench.clock.advance(RETENTION_NS)
+    bench.ask(STATE_READ, request_id="r-2")
+    kept = bench.broker._parts.operations
+    assert [kept.of_request("client-1", name) is None for name in ("r-1", "r-2")] == [True, False]
