@@ -17,7 +17,7 @@ from marks import promise
 from assisted_benchmark.cli.main import main
 from assisted_benchmark.cli.parser import parser
 
-VERBS = ("run", "list", "explain", "lint", "verify", "merge", "new", "doctor", "serve", "completion")
+VERBS = ("run", "list", "explain", "lint", "verify", "merge", "serve", "new", "doctor", "completion")
 
 
 @promise("H20")
