@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.codes import Reason
 
 
 class HarnessError(Exception):

@@ -10,6 +10,10 @@ from __future__ import annotations
 from enum import StrEnum, unique
 from typing import Final, NamedTuple
 
+from assisted_benchmark.kernel.codes import Reason
+
+__all__ = ["LIVE_ORDER", "REASONS", "Coarse", "Layer", "Reason", "ReasonInfo", "Severity"]
+
 
 @unique
 class Coarse(StrEnum):
@@ -50,161 +54,6 @@ class Severity(StrEnum):
     ERROR = "error"
     WARNING = "warning"
     NOTE = "note"
-
-
-@unique
-class Reason(StrEnum):
-    """One code a refusal, an outcome or an input error carries."""
-
-    # bytes: what cannot be admitted as I-JSON
-    MALFORMED_CALL = "malformed_call"
-    DUPLICATE_KEY = "duplicate_key"
-    UNSAFE_INTEGER = "unsafe_integer"
-    NON_FINITE_NUMBER = "non_finite_number"
-    NON_CANONICAL_NUMBER = "non_canonical_number"
-    MALFORMED_UNICODE = "malformed_unicode"
-    TOO_DEEP = "too_deep"
-    TOO_LARGE = "too_large"
-    # call: the shape and names of a proposal
-    ARGUMENTS_NOT_OBJECT = "arguments_not_object"
-    MALFORMED_NAME = "malformed_name"
-    CONFUSABLE_NAME = "confusable_name"
-    INVISIBLE_CHARACTER = "invisible_character"
-    # grant
-    UNKNOWN_GRANT = "unknown_grant"
-    UNKNOWN_GROUP = "unknown_group"
-    STORE_UNAVAILABLE = "store_unavailable"
-    SEAL_INVALID = "seal_invalid"
-    CROSS_RUN = "cross_run"
-    WRONG_PRINCIPAL = "wrong_principal"
-    WRONG_VM = "wrong_vm"
-    WRONG_HOST = "wrong_host"
-    POLICY_DRIFT = "policy_drift"
-    CONTRACT_DRIFT = "contract_drift"
-    GRANT_NOT_FROM_POLICY = "grant_not_from_policy"
-    NOT_YET_VALID = "not_yet_valid"
-    EXPIRED = "expired"
-    CLOCK_ROLLBACK = "clock_rollback"
-    REVOKED = "revoked"
-    # group
-    ALREADY_SELECTED = "already_selected"
-    GROUP_TERMINAL = "group_terminal"
-    EXHAUSTED = "exhausted"
-    OUT_OF_ORDER = "out_of_order"
-    REPLAYED = "replayed"
-    SKIPPED = "skipped"
-    # server and candidate
-    UNKNOWN_SERVER = "unknown_server"
-    SERVER_SUBSTITUTED = "server_substituted"
-    UNKNOWN_TOOL = "unknown_tool"
-    EFFECT_MISMATCH = "effect_mismatch"
-    ARGUMENTS_INVALID = "arguments_invalid"
-    WRONG_TARGET = "wrong_target"
-    ARGUMENTS_ALTERED = "arguments_altered"
-    NOT_A_CANDIDATE = "not_a_candidate"
-    # mutation: proposals and their confirmation
-    UNKNOWN_CHANGE = "unknown_change"
-    UNSHOWABLE_VALUE = "unshowable_value"
-    DRY_RUN_FAILED = "dry_run_failed"
-    UNKNOWN_TOKEN = "unknown_token"  # noqa: S105 - a reason, no secret
-    BINDING_MISMATCH = "binding_mismatch"
-    DECLINED = "declined"
-    TIMED_OUT = "timed_out"
-    CONFIRMATION_FAILED = "confirmation_failed"
-    UNSUPPORTED_BY_CLIENT = "unsupported_by_client"
-    # capability: instances and what may be asked of them
-    UNKNOWN_OPERATION = "unknown_operation"
-    ACL_ONLY = "acl_only"
-    INSTANCE_NOT_FOUND = "instance_not_found"
-    AMBIGUOUS_INSTANCE = "ambiguous_instance"
-    WRONG_PEER = "wrong_peer"
-    WRONG_REGISTRATION = "wrong_registration"
-    WRONG_PUBLICATION = "wrong_publication"
-    NOT_IMPLEMENTED = "not_implemented"
-    NOT_BUILT = "not_built"
-    HOST_UNAVAILABLE = "host_unavailable"
-    NOT_ACTIVATED = "not_activated"
-    NOT_ELIGIBLE = "not_eligible"
-    NOT_GRANTED = "not_granted"
-    SESSION_ENDED = "session_ended"
-    # consent, and the grants that it issues
-    INVALID_REQUEST = "invalid_request"
-    BROKER_MISMATCH = "broker_mismatch"
-    CLIENT_UNAVAILABLE = "client_unavailable"
-    REGISTRATION_UNAVAILABLE = "registration_unavailable"
-    CONSENT_REQUIRED = "consent_required"
-    CONSENT_REPLAY = "consent_replay"
-    CAPABILITY_UNAVAILABLE = "capability_unavailable"
-    RESOURCE_EXHAUSTED = "resource_exhausted"
-    NOT_FOUND = "not_found"
-    # operations and their receipts
-    IDEMPOTENCY_CONFLICT = "idempotency_conflict"
-    REQUEST_ID_CONFLICT = "request_id_conflict"
-    REPLAY_WINDOW_EXPIRED = "replay_window_expired"
-    RESULT_NOT_KEPT = "result_not_kept"
-    ARTIFACT_CORRUPT = "artifact_corrupt"
-    STATE_CONFLICT = "state_conflict"
-    COMPLETED_AFTER_REVOCATION = "completed_after_revocation"
-    UNKNOWN_NEEDS_REFRESH = "unknown_needs_refresh"
-    # dispatch
-    LOST_RACE = "lost_race"
-    CANCELLED = "cancelled"
-    SERVER_UNAVAILABLE = "server_unavailable"
-    LATE_RESULT = "late_result"
-    OUTCOME_UNKNOWN = "outcome_unknown"
-    RESULT_INVALID = "result_invalid"
-    FAILED = "failed"
-    # server wire and launch
-    MALFORMED_FRAME = "malformed_frame"
-    DUPLICATE_REQUEST_ID = "duplicate_request_id"
-    DEADLINE_EXCEEDED = "deadline_exceeded"
-    PROTOCOL_MISMATCH = "protocol_mismatch"
-    DUPLICATE_TOOL = "duplicate_tool"
-    INCOMPLETE_LISTING = "incomplete_listing"
-    UNRESOLVABLE_REF = "unresolvable_ref"
-    LAUNCH_FAILED = "launch_failed"
-    ARTIFACT_DRIFT = "artifact_drift"
-    # ledger
-    LEDGER_MISSING = "ledger_missing"
-    LEDGER_MALFORMED = "ledger_malformed"
-    LEDGER_TAMPERED = "ledger_tampered"
-    LEDGER_ROLLED_BACK = "ledger_rolled_back"
-    LEDGER_UNSAFE_VERSION = "ledger_unsafe_version"
-    ILLEGAL_TRANSITION = "illegal_transition"
-    # receipts
-    CHAIN_BROKEN = "chain_broken"
-    CHAIN_TRUNCATED = "chain_truncated"
-    CHAIN_MISSING = "chain_missing"
-    RUN_MISMATCH = "run_mismatch"
-    TORN_TAIL = "torn_tail"
-    RECEIPT_INCONSISTENT = "receipt_inconsistent"
-    # documents
-    UNREADABLE = "unreadable"
-    PATH_ESCAPE = "path_escape"
-    MALFORMED_YAML = "malformed_yaml"
-    IMPLICIT_TYPE = "implicit_type"
-    MERGE_FORBIDDEN = "merge_forbidden"
-    UNSUPPORTED_YAML = "unsupported_yaml"
-    NON_STRING_KEY = "non_string_key"
-    UNKNOWN_KEY = "unknown_key"
-    MISSING_KEY = "missing_key"
-    WRONG_VALUE = "wrong_value"
-    DUPLICATE_ID = "duplicate_id"
-    UNKNOWN_REFERENCE = "unknown_reference"
-    MALFORMED_DIGEST = "malformed_digest"
-    PIN_MISMATCH = "pin_mismatch"
-    # policies
-    GROUP_NOT_LAST = "group_not_last"
-    GROUP_COUNT = "group_count"
-    GROUP_REPEATED = "group_repeated"
-    GROUP_LEGACY = "group_legacy"
-    GROUP_OTHER_TASK = "group_other_task"
-    # suite
-    MISUSE = "misuse"
-    NOTHING_SELECTED = "nothing_selected"
-    COULD_NOT_RUN = "could_not_run"
-    EXPECTATION_MISSED = "expectation_missed"
-    NETWORK_BLOCKED = "network_blocked"
 
 
 class ReasonInfo(NamedTuple):

@@ -7,13 +7,12 @@ uses it as it is, because it imports nothing that is slow to import.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import Counter
 from typing import Any, Final, TypeAlias
 
+from assisted_benchmark.kernel.codes import Reason
 from assisted_benchmark.kernel.errors import CanonicalError
-from assisted_benchmark.kernel.reasons import Reason
 
 Json: TypeAlias = Any  # None | bool | int | float | str | list[Json] | dict[str, Json]
 
@@ -27,6 +26,7 @@ _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
 # From here on RFC 8785 spells a double with an exponent; from 2^53 up to here, as an integer that none may read.
 _EXPONENT_FROM: Final = 1e21
+_INFINITE: Final = float("inf")
 
 
 def parse_strictly(raw: bytes, max_bytes: int = MIB) -> Json:
@@ -118,7 +118,7 @@ def _check_integer(value: int) -> None:
 
 
 def _check_float(value: float) -> None:
-    if not math.isfinite(value):
+    if not abs(value) < _INFINITE:  # NaN is not, either
         raise CanonicalError(Reason.NON_FINITE_NUMBER, "a number is NaN, infinite or overflows")
     if SAFE_INTEGER < abs(value) < _EXPONENT_FROM:
         raise _unsafe()

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
+from assisted_benchmark.kernel.codes import Reason
 from assisted_benchmark.kernel.errors import CanonicalError, MisuseError
-from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.strict_json import SAFE_INTEGER, Json, check, parse_strictly
 
 PARSE_ERROR: Final = -32700

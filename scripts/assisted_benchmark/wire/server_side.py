@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import NamedTuple, Protocol, TypeAlias
 
+from assisted_benchmark.kernel.codes import Reason
 from assisted_benchmark.kernel.errors import CanonicalError, HarnessError, MisuseError
-from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.strict_json import Json
 from assisted_benchmark.wire.frames import (
     CANCELLED,

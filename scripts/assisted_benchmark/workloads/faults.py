@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum, unique
 from typing import Final, NamedTuple
 
+from assisted_benchmark.kernel.codes import Reason
 from assisted_benchmark.kernel.errors import InputError
-from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.strict_json import Json
 from assisted_benchmark.workloads.model import Model
 

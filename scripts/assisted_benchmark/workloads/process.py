@@ -14,8 +14,8 @@ import sys
 from collections.abc import Callable
 from typing import Final, NamedTuple, NoReturn
 
+from assisted_benchmark.kernel.codes import Reason
 from assisted_benchmark.kernel.errors import HarnessError, InputError
-from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.strict_json import Json, parse_strictly
 from assisted_benchmark.wire.server_session import Call, ServerSession
 from assisted_benchmark.workloads.faults import DYING, HANGING, Face, Fault, FaultKind

@@ -22,8 +22,8 @@ import sys
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from assisted_benchmark.kernel.codes import Reason
 from assisted_benchmark.kernel.errors import CanonicalError, DocumentError, Problem
-from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.strict_json import MIB, Json, parse_strictly
 from assisted_benchmark.workloads.model import Event, text_result
 

@@ -23,13 +23,12 @@ from __future__ import annotations
 
 import os
 import re
-import struct
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
+from assisted_benchmark.kernel.codes import Reason
 from assisted_benchmark.kernel.errors import InputError
-from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.strict_json import SAFE_INTEGER, Json
 from assisted_benchmark.workloads.model import Event, text_result
 
@@ -114,8 +113,8 @@ sha256: Final = own_sha256()
 def scene(seed: int, task: str) -> Scene:
     """The generator: the same scene for the same version, seed and task."""
     root = sha256(f"synthetic-ui@{VERSION}\n{seed}\n{task}".encode()).digest()
-    reading, limit = struct.unpack_from(">II", root)
-    return Scene(root, reading % 100 + 1, limit % 100 + 1)
+    reading, limit = (int.from_bytes(root[at : at + 4], "big") % 100 + 1 for at in (0, 4))
+    return Scene(root, reading, limit)
 
 
 class SyntheticUi:
