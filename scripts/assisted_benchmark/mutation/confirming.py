@@ -127,10 +127,7 @@ class Confirmer:
         about = _about(status, row)
         if failed := first_failing(self._checks.answer, Answered(status, self._allow_unconfirmed)):
             return self._end(session, row.found, failed[0].reason, str(failed[1]), status, about)
-        change = self._contract.change(row.compiled.change)
-        if change is None:
-            raise HarnessError(Reason.COULD_NOT_RUN, "a question was asked about a change type that is not there")
-        return self._sender.send(Going(session, row.found, change, row.compiled, status, about), cancelled)
+        return self._sender.send(Going(session, row.found, row.change, row.compiled, status, about), cancelled)
 
     def close(self) -> None:
         """See `MutationBroker.close`."""
@@ -199,6 +196,7 @@ class Confirmer:
         row = Question(
             session=session,
             found=found,
+            change=change,
             compiled=compiled,
             bound=binding(self._tool, session, token),
             until_mono_ns=now.mono_ns + self._wait_ns,

@@ -16,6 +16,7 @@ from attrs import define
 from assisted_benchmark.kernel.chance import Chance
 from assisted_benchmark.kernel.clock import Clock
 from assisted_benchmark.kernel.digest import Digest, digest_of
+from assisted_benchmark.mutation.changes import ChangeType
 from assisted_benchmark.mutation.compiler import Compiled
 from assisted_benchmark.mutation.proposal import Session
 from assisted_benchmark.mutation.results import Refusal
@@ -30,6 +31,7 @@ class Question:
 
     session: Session
     found: Found
+    change: ChangeType
     compiled: Compiled
     bound: Digest
     until_mono_ns: int

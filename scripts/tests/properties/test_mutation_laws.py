@@ -1,0 +1,162 @@
+"""The mutation broker against a tiny model: whatever comes in whatever order, each agreed change is sent once."""
+
+from attrs import define
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
+from marks import promise
+from mutation_bench import ACCEPT, AGENT, DECLINE, TTL, MutationBench
+
+from assisted_benchmark.kernel.clock import SECOND
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.mutation.answers import Silence
+from assisted_benchmark.mutation.broker import WAIT_NS
+from assisted_benchmark.mutation.proposal import Session
+from assisted_benchmark.mutation.results import NeedsAnswer
+from assisted_benchmark.mutation.states import State
+
+CAPACITY = 3
+SESSIONS = st.sampled_from([AGENT, Session("run-2", "agent")])
+ANSWERS = st.sampled_from([ACCEPT, DECLINE, None, Silence.TIMED_OUT])
+ENDS = {str(ACCEPT): None, str(DECLINE): Reason.DECLINED, "None": Reason.CONFIRMATION_FAILED}
+
+
+@define
+class Known:
+    """What the model knows of a token."""
+
+    session: Session
+    issued: int
+    state: State = State.SEALED
+
+
+class Changes(RuleBasedStateMachine):
+    """Propose, confirm, let time pass, crowd out, cancel, restart."""
+
+    tokens = Bundle("tokens")
+    asked = Bundle("asked")
+
+    def __init__(self):
+        super().__init__()
+        self.bench = MutationBench(capacity=CAPACITY)
+        self.known = {}
+        self.sent = 0
+
+    @property
+    def now(self):
+        return self.bench.clock.now().wall_ns
+
+    def refusal(self, token, session):
+        """Why the model refuses a token; None if it may be used."""
+        it = self.known.get(token)
+        if it is None or it.state is State.EVICTED or self.now >= it.issued + 2 * TTL or session != it.session:
+            return Reason.UNKNOWN_TOKEN
+        if it.state not in (State.SEALED, State.EXPIRED):
+            return Reason.REPLAYED
+        return Reason.EXPIRED if self.now >= it.issued + TTL else None
+
+    @rule(target=tokens, session=SESSIONS)
+    def propose(self, session):
+        token = self.bench.token("network", session=session)
+        waiting = [each for each in self.known.values() if each.session == session and each.state is State.SEALED]
+        for each in waiting:
+            if self.now >= each.issued + TTL:
+                each.state = State.EXPIRED
+        waiting = [each for each in waiting if each.state is State.SEALED]
+        if len(waiting) == CAPACITY:
+            waiting[0].state = State.EVICTED
+        self.known[token] = Known(session, self.now)
+        return token
+
+    @rule(token=tokens, session=SESSIONS, answer=ANSWERS)
+    def confirm(self, token, session, answer):
+        expected = self.refusal(token, session)
+        end = self.bench.confirm(token, answer, session)
+        if expected is None:
+            expected = Reason.TIMED_OUT if answer is Silence.TIMED_OUT else ENDS[str(answer)]
+            self.known[token].state = State.REFUSED if expected else State.SUCCEEDED
+            self.sent += expected is None
+        elif expected is Reason.EXPIRED:
+            self.known[token].state = State.EXPIRED
+        assert end.reason is expected
+
+    @rule(token=tokens, session=SESSIONS)
+    def cancel_before_it_is_used(self, token, session):
+        expected = self.refusal(token, session)
+        end = self.bench.begin(token, session, cancelled=lambda: True)
+        if expected is Reason.EXPIRED:
+            self.known[token].state = State.EXPIRED
+        assert end.reason is (expected or Reason.CANCELLED)
+
+    @rule(target=asked, token=tokens)
+    def begin(self, token):
+        session = self.known[token].session if token in self.known else AGENT
+        expected = self.refusal(token, session)
+        end = self.bench.begin(token, session)
+        if expected is None:
+            assert isinstance(end, NeedsAnswer)
+            self.known[token].state = State.CONFIRMING
+            return (token, end, self.now)
+        if expected is Reason.EXPIRED:
+            self.known[token].state = State.EXPIRED
+        assert end.reason is expected
+        return None
+
+    @rule(leg=consumes(asked), cancelled=st.booleans())
+    def resume(self, leg, cancelled):
+        if leg is None:
+            return
+        token, asked, since = leg
+        it = self.known.get(token)
+        end = self.bench.resume(token, asked, session=it.session if it else AGENT, cancelled=lambda: cancelled)
+        if it is None or it.state is not State.CONFIRMING:
+            assert end.reason in (Reason.REPLAYED, Reason.LOST_RACE, Reason.TIMED_OUT)
+            return
+        if self.now >= since + WAIT_NS:
+            assert end.reason in (Reason.TIMED_OUT, Reason.REPLAYED)
+        elif cancelled:
+            assert end.reason is Reason.CANCELLED
+        elif self.now >= it.issued + TTL:
+            assert end.reason is Reason.EXPIRED
+        else:
+            assert end.executed is True
+            it.state = State.SUCCEEDED
+            self.sent += 1
+            return
+        it.state = State.REFUSED
+
+    @rule(seconds=st.sampled_from([1, 299, 300, 599, 600, 1200]))
+    def pass_time(self, seconds):
+        self.bench.clock.advance(seconds * SECOND)
+
+    @rule()
+    def restart_over_the_same_ledger(self):
+        bench = self.bench
+        again = MutationBench(
+            ledger=bench.ledger._inner,
+            clock=bench.clock,
+            endpoint=bench.endpoint,
+            capacity=CAPACITY,
+            seed=f"again-{len(self.known)}-{self.now}",
+        )
+        again.broker.recover()
+        self.bench = again
+        for each in self.known.values():
+            if each.state is State.CONFIRMING:
+                each.state = State.REFUSED
+
+    @rule()
+    def restart_in_memory(self):
+        bench = self.bench
+        self.bench = MutationBench(
+            clock=bench.clock, endpoint=bench.endpoint, capacity=CAPACITY, seed=f"new-{len(self.known)}-{self.now}"
+        )
+        self.known = {}
+
+    @invariant()
+    def each_agreed_change_was_sent_once_and_no_other(self):
+        assert self.bench.creates == self.sent
+
+
+TestChanges = promise("K18", "M11", "M12", "M20")(Changes.TestCase)
+TestChanges.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
