@@ -13,6 +13,8 @@ from assisted_benchmark.kernel.reasons import REASONS, Layer
 from assisted_benchmark.ledger.states import TransitionTable, drawn
 from assisted_benchmark.live_policy import policy_document
 from assisted_benchmark.live_policy.states import LIVE_TABLE
+from assisted_benchmark.mutation import changes_document
+from assisted_benchmark.mutation.states import MUTATION_TABLE
 from assisted_benchmark.report.record import SHAPE as REPORT_SHAPE
 from assisted_benchmark.suite.brokers import BROKERS
 
@@ -43,7 +45,7 @@ _ROOMS = (
 
 def files() -> dict[Path, str]:
     """Every generated file and its whole text."""
-    rooms = (published, policy_document, registry_document)
+    rooms = (published, policy_document, changes_document, registry_document)
     schemas = {name: schema for room in rooms for name, schema in room.published_schemas().items()}
     for name, (shape, title) in _SCHEMAS.items():
         schemas[f"{name}.schema.json"] = json_schema(shape, id=f"urn:assisted-benchmark:{name}@1", title=title)
@@ -51,7 +53,9 @@ def files() -> dict[Path, str]:
     texts[ROOT / "docs" / "reasons.md"] = _reasons()
     architecture = ROOT / "docs" / "architecture.md"
     text = _put(architecture.read_text(encoding="utf-8"), "rooms", _rooms())
-    texts[architecture] = _put(text, "live states", _states(LIVE_TABLE))
+    for name, table in (("live states", LIVE_TABLE), ("mutation states", MUTATION_TABLE)):
+        text = _put(text, name, _states(table))
+    texts[architecture] = text
     return texts
 
 
