@@ -1,5 +1,7 @@
 """Over HTTP and in process one request under one fault comes to one outcome, and the endpoint did the same."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from fabric_bodies import SEED, Request, a_request, a_search, claiming, json, timeless, within
 from fabric_process import FabricProcess
@@ -17,7 +19,7 @@ from assisted_benchmark.workloads.fabric_api_oracle import read_fabric
 from assisted_benchmark.workloads.process import DEATH
 
 F = FabricFaultKind
-LATE_SECONDS = 0.3  # what is given to an answer that never comes whole
+LATE_SECONDS = 0.8  # what is given to an answer that never comes whole; to arrive, a request needs a small part of it
 
 
 def in_process(*faults):
@@ -187,3 +189,18 @@ def test_without_its_bearer_a_client_is_answered_401_and_nothing_is_done():
             got = create(endpoint, request, 10, SystemClock())
             assert (got.status, json.loads(got.body)[0]["errorCode"]) == (401, "EQ-3000039")
         assert (fabric.reading().real["connections"], fabric.reading().created) == (2, ())
+
+
+@promise("M18")
+def test_many_creates_at_once_are_each_done_once_over_http_and_in_process():
+    model, modelled = in_process()
+    request = a_request("networks")
+    with FabricProcess() as fabric:
+        for endpoint, clock in ((fabric.endpoint(), SystemClock()), (modelled, ManualClock())):
+            with ThreadPoolExecutor(8) as pool:
+                replies = list(pool.map(lambda _: create(endpoint, request, 10, clock), range(24)))  # noqa: B023 - ends here
+            assert {reply.status for reply in replies} == {202}
+            assert len({json.loads(reply.body)["uuid"] for reply in replies}) == 24
+        reading = fabric.reading()
+        assert reading == read_fabric(model.received, model.events)
+        assert (reading.real["networks"], len(reading.created), reading.disagreements) == (24, 24, ())
