@@ -12,9 +12,11 @@ computed anew from its first line.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import sha256
+from re import Pattern
 from typing import Any, Final
 
 import orjson
@@ -54,8 +56,14 @@ _KEYS: Final = (
     "wall_ns",
 )
 _QUOTES: Final = 4 * len(_KEYS) - 2
+# What a walk over a chain needs of a line, in the order of its keys.
+_WALKED: Final = ("before", "group", "kind", "prev", "seq", "state")
+_ELSEWHERE: Final = ("a receipt of another chain",)
+# What a text may hold only behind a backslash, and that. Quotes are told by the line's shape.
+_ESCAPED: Final = bytes(range(0x20)) + b"\\"
 _FIRST_BYTES: Final = b'{"arguments":"'
-_FRAME: Final = framed("receipt@1")
+# Begun once, as beginning is a good part of the work; each line's goes on from a copy.
+_DIGEST: Final = sha256(framed("receipt@1"))
 
 
 @lru_cache(maxsize=16)
@@ -71,7 +79,9 @@ def first_prev(ledger_id: str, run: str) -> Digest:
 
 def line_digest(line: bytes) -> Digest:
     """A receipt's digest: `digest_of("receipt@1", line)`, with the frame laid out once."""
-    return Digest("sha256:" + sha256(_FRAME + len(line).to_bytes(8, "big") + line).hexdigest())
+    state = _DIGEST.copy()
+    state.update(len(line).to_bytes(8, "big") + line)
+    return Digest("sha256:" + state.hexdigest())
 
 
 def write_line(
@@ -144,11 +154,6 @@ class Verification:
         """Whether nothing at all was found."""
         return not self.findings
 
-    @property
-    def recoverable(self) -> bool:
-        """Whether nothing was found but a torn last line, which the ledger can write again."""
-        return all(finding.reason is Reason.TORN_TAIL for finding in self.findings)
-
 
 def verify(lines: Iterable[bytes], *, run: str, ledger_id: str, head: Head, table: TransitionTable) -> Verification:
     """Check a run's receipts against each other, the anchored `head` and the transition table.
@@ -201,6 +206,33 @@ def _read(line: bytes) -> dict[str, Any] | None:
     return value
 
 
+def _spelling(**known: str) -> Pattern[str]:
+    """What a receipt's line looks like where no text has an escape; `known` are fields whose values are given.
+
+    The groups are what a walk needs of it. A text is all up to the next quote: that it has no escape and no
+    control character is to be known otherwise.
+    """
+
+    def spelt(key: str) -> str:
+        if key in known:
+            return re.escape(orjson.dumps(known[key]).decode())
+        text = '([^"]*+)' if key in _WALKED else '[^"]*+'
+        return "(0|[1-9][0-9]{0,14})" if key == "seq" else f'"{text}"'
+
+    return re.compile(r"\{" + ",".join(f'"{key}":{spelt(key)}' for key in _KEYS) + r"\}")
+
+
+def _plain(spelling: Pattern[str], line: bytes) -> tuple[str, ...] | None:
+    """The groups of a line that has this spelling and nothing to escape, or None."""
+    if len(line.translate(None, _ESCAPED)) != len(line):
+        return None
+    try:
+        found = spelling.fullmatch(line.decode())
+    except UnicodeDecodeError:
+        return None
+    return found.groups() if found else None
+
+
 class _Walk:
     """One pass over a chain: where it stands, the states of the groups so far, and what was found."""
 
@@ -214,37 +246,47 @@ class _Walk:
         self._edges = frozenset((str(before), str(after)) for before, after in table.edges)
         self._states: dict[str, str] = {}
         self._seq = 0
-        self._prev = first_prev(ledger_id, run)
+        self._prev: str = first_prev(ledger_id, run)
 
     def find(self, reason: Reason, line: int, seq: int, detail: str) -> None:
         self.findings.append(Finding(reason, line, seq, detail))
 
     def all(self, lines: list[bytes]) -> None:
         """Walk every line. Where the chain is broken it goes on from the line that it stands at."""
-        run, ledger, states, edges = self._run, self._ledger, self._states, self._edges
-        initial, unclaimed = self._initial, self._unclaimed
-        seq, prev = 0, self._prev
+        spelling = _spelling(run=self._run, ledger=self._ledger, schema=SCHEMA)
         for number, line in enumerate(lines, 1):
-            value = _read(line)
-            if value is None:
-                seq += 1
-                self.find(Reason.CHAIN_BROKEN, number, 0, "not a receipt in its one canonical spelling")
-            elif value["run"] != run or value["ledger"] != ledger or value["schema"] != SCHEMA:
-                self.find(Reason.RUN_MISMATCH, number, value["seq"], "a receipt of another run, ledger or schema")
+            # What this run's ledger wrote without an escape is read at once; anything else goes the long way.
+            said = _plain(spelling, line) or self._said(line, number)
+            if said is _ELSEWHERE:
                 continue
-            else:
-                seq += 1
-                if value["seq"] != seq or value["prev"] != prev:
-                    self.find(Reason.CHAIN_BROKEN, number, value["seq"], _breach(value["seq"], seq))
-                    seq = value["seq"]
-                elif (value["before"] or value["kind"] == OUTCOME) and (
-                    fault := _contradiction(value, states.get(value["group"], initial), unclaimed, edges)
-                ):
-                    self.find(Reason.RECEIPT_INCONSISTENT, number, seq, fault)
-                if value["before"]:
-                    states[value["group"]] = value["state"]
-            prev = line_digest(line)
-        self._seq, self._prev = seq, prev
+            self._seq += 1
+            if said is not None:
+                self._step(said, number)
+            self._prev = line_digest(line)
+
+    def _said(self, line: bytes, number: int) -> tuple[str, ...] | None:
+        """What the walk needs of a line in any spelling; None if it is no receipt, `_ELSEWHERE` if of no concern."""
+        value = _read(line)
+        if value is None:
+            self.find(Reason.CHAIN_BROKEN, number, 0, "not a receipt in its one canonical spelling")
+            return None
+        if (value["run"], value["ledger"], value["schema"]) != (self._run, self._ledger, SCHEMA):
+            self.find(Reason.RUN_MISMATCH, number, value["seq"], "a receipt of another run, ledger or schema")
+            return _ELSEWHERE
+        return tuple(str(value[key]) for key in _WALKED)
+
+    def _step(self, said: tuple[str, ...], number: int) -> None:
+        before, group, kind, prev, place, state = said
+        if prev != self._prev or place != str(self._seq):
+            seq = int(place)
+            self.find(Reason.CHAIN_BROKEN, number, seq, _breach(seq, self._seq))
+            self._seq = seq
+        elif before or kind == OUTCOME:
+            now = self._states.get(group, self._initial)
+            if fault := _contradiction(before, now, state, self._unclaimed, self._edges):
+                self.find(Reason.RECEIPT_INCONSISTENT, number, self._seq, fault)
+        if before:
+            self._states[group] = state
 
     def end(self, head: Head, lines: int, torn: bool) -> None:
         """Compare where the walk ended with the anchored head."""
@@ -269,12 +311,11 @@ def _breach(seq: int, expected: int) -> str:
 
 
 def _contradiction(
-    value: dict[str, Any], now: str, unclaimed: frozenset[str], edges: frozenset[tuple[str, str]]
+    before: str, now: str, state: str, unclaimed: frozenset[str], edges: frozenset[tuple[str, str]]
 ) -> str:
     """What a transition or an outcome says that cannot be so after the receipts before it; empty if nothing."""
-    before = value["before"]
     if not before:
         return "an outcome of a group that was never claimed" if now in unclaimed else ""
     if before != now:
         return f"a group left `{before}` while it was `{now}`"
-    return "" if (before, value["state"]) in edges else f"no edge `{before}` -> `{value['state']}`"
+    return "" if (before, state) in edges else f"no edge `{before}` -> `{state}`"

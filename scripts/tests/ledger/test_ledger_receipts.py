@@ -64,7 +64,7 @@ def chained(values: list[dict[str, object]]) -> tuple[list[bytes], Head]:
 def test_an_untouched_chain_has_no_finding():
     verification = verify(LINES, run=RUN, ledger_id=LEDGER, head=HEAD, table=LIVE_TABLE)
     assert verification == Verification(5, ())
-    assert (verification.sound, verification.recoverable) == (True, True)
+    assert verification.sound is True
     assert found([], Head(0, first_prev(LEDGER, RUN))) == []
 
 
@@ -116,11 +116,11 @@ def test_a_chain_computed_anew_does_not_end_in_the_anchored_head():
 
 @promise("K15")
 @pytest.mark.parametrize("kept", [0, 1, 20, -1], ids=["a byte", "two", "some", "all but one"])
-def test_a_torn_tail_is_reported_and_recoverable(kept):
+def test_a_torn_tail_is_reported(kept):
     torn = LINES[4][: kept + 1] if kept >= 0 else LINES[4][:-1]
     assert found([*LINES[:4], torn]) == [("torn_tail", 5, 0)]
     verification = verify([*LINES[:4], torn], run=RUN, ledger_id=LEDGER, head=HEAD, table=LIVE_TABLE)
-    assert (verification.sound, verification.recoverable, verification.count) == (False, True, 4)
+    assert (verification.sound, verification.count) == (False, 4)
     assert found([*LINES, torn]) == [("torn_tail", 6, 0)]
 
 
@@ -186,7 +186,6 @@ def test_findings_say_what_was_found():
     verification = verify(LINES[:3], run=RUN, ledger_id=LEDGER, head=HEAD, table=LIVE_TABLE)
     detail = "2 receipts are missing at the end"
     assert verification.findings == (Finding(Reason.CHAIN_TRUNCATED, 3, 3, detail),)
-    assert verification.recoverable is False
 
 
 OTHER_LINES, OTHER_HEAD = a_chain(run="run-2")

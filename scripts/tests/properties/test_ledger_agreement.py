@@ -17,6 +17,7 @@ from assisted_benchmark.kernel.digest import digest_of
 from assisted_benchmark.kernel.errors import HarnessError
 from assisted_benchmark.kernel.keys import KeyRing
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.ledger import receipts
 from assisted_benchmark.ledger.memory import MemoryLedger
 from assisted_benchmark.ledger.protocol import Claimed, Draft, Head, Lost, Row
 from assisted_benchmark.ledger.receipts import line_digest, verify, write_line
@@ -44,6 +45,25 @@ def test_a_receipt_line_is_the_canonical_bytes_of_what_it_says(draft, ledger, ru
     assert canonical_bytes(value) == line
     assert (value["detail"], value["seq"], value["wall_ns"]) == (draft.detail, seq, str(draft.at.wall_ns))
     assert line_digest(line) == digest_of("receipt@1", line)
+
+
+@promise("K15")
+@given(draft=DRAFTS, group=TEXT, states=st.tuples(TEXT, TEXT), data=st.data())
+@settings(max_examples=150)
+def test_what_is_read_at_once_is_what_the_long_way_reads(draft, group, states, data):
+    line = bytearray(write_line(draft, "l", "r", 1, "p", group, *states))
+    for _ in range(data.draw(st.integers(0, 2))):
+        place = data.draw(st.integers(0, len(line) - 1))
+        line[place : place + data.draw(st.integers(0, 1))] = data.draw(st.binary(max_size=2) | st.just(b'","'))
+    raw = bytes(line)
+    plain = receipts._plain(receipts._spelling(run="r", ledger="l", schema=receipts.SCHEMA), raw)
+    value = receipts._read(raw)
+    if plain is not None:
+        assert value is not None
+        assert plain == tuple(str(value[key]) for key in receipts._WALKED)
+        assert (value["run"], value["ledger"], value["schema"]) == ("r", "l", receipts.SCHEMA)
+    elif value is not None and (value["run"], value["ledger"]) == ("r", "l"):
+        assert b"\\" in raw or value["seq"] != 1 or value["schema"] != receipts.SCHEMA
 
 
 LINES = 6
