@@ -254,6 +254,7 @@ class SqliteLedger:
         """Check `meta`, then every row against itself and the anchor; the ledger's id."""
         store = self._store
         with store:
+            store.fill_log()
             found = store.read("SELECT ledger, states, mac FROM meta")
             ledger_id, states, mac = found[0] if found else ("", "", b"")
             if not compare_digest(mac, self._macs.meta(ledger_id, states)):
@@ -309,8 +310,9 @@ class SqliteLedger:
         store.write(rows.MOVE_RUN, (num, length, line, packed, later, length, digest, mac, num, read))
         if store.changes() != 1:
             raise IntegrityError(Reason.LEDGER_TAMPERED, f"the run `{run}` changed while it was written")
-        store.commit(Mark(num, length, mac))
-        new = RunRow(num, record, places, states, later, length, digest, mac, sealed)
+        # In half the time of their named constructors.
+        store.commit(tuple.__new__(Mark, (num, length, mac)))
+        new = tuple.__new__(RunRow, (num, record, places, states, later, length, digest, mac, sealed))
         self._believed.remember(run, new)
         return new
 

@@ -480,6 +480,29 @@ def test_a_full_disk_refuses_and_leaves_the_group_sealed(tmp_path, durability):
     ledger.close()
 
 
+@promise("K12")
+def test_a_log_that_is_synced_at_each_commit_is_laid_out_and_then_written_over(tmp_path, monkeypatch):
+    monkeypatch.setitem(store._LOG_PAGES, "power", 20)
+    monkeypatch.setattr(store, "_LOG_BYTES", laid_out := 32 + 30 * (24 + 4096))
+    ledger = create(tmp_path, Durability.POWER)
+    groups = [a_group(str(number)) for number in range(24)]
+    ledger.open_run("run-1", RECORD, groups)
+    other = SqliteLedger.open(
+        tmp_path / "ledger.db",
+        table=ledger.table,
+        keys=KEYS,
+        anchor=tmp_path / "anchor",
+        durability=Durability.POWER,
+    )
+    for group in groups:
+        a_claim(other, "run-1", group)
+    assert (tmp_path / "ledger.db-wal").stat().st_size == laid_out
+    assert ledger.recover("run-1", NOW) == tuple(sorted(groups))
+    assert verified(ledger, "run-1").findings == ()
+    ledger.close()
+    other.close()
+
+
 @promise("K12a")
 def test_a_read_only_file_refuses_the_claim(tmp_path):
     ledger = create(tmp_path)
