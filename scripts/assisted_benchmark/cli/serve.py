@@ -80,7 +80,8 @@ def command(arguments: argparse.Namespace) -> int:
         finally:
             broker.close()
             for odd in session.oddities:
-                _say(f"{odd.detail} ({odd.kind.value})")
+                # Of a line that is no message only the reason is said: its detail may quote the agent.
+                _say(f"{odd.detail if odd.reason is None else odd.reason.value} ({odd.kind.value})")
     # A ledger that no longer verifies refuses every call; whoever started this must hear of it as well.
     doubted = any(odd.reason is not None and REASONS[odd.reason].layer is Layer.LEDGER for odd in session.oddities)
     return exits.INTEGRITY if doubted else exits.OK
