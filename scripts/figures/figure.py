@@ -7,15 +7,20 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from statistics import median
+from typing import Final
 
-from attrs import asdict, field, frozen
+from attrs import asdict, evolve, field, frozen
+
+# How a figure of such a unit goes with the machine: times shrink on a faster one, rates grow.
+_PER_FACTOR: Final = {"us": -1, "s": -1, "1/s": 1}
 
 
 @frozen(kw_only=True)
 class Figure:
     """`ours` in `unit`; `peers` by name, in the same unit, None where a peer is not installed.
 
-    `bound` is the promise in words, `within` whether it holds in this run.
+    `bound` is the promise in words, `within` whether it holds in this run. `at_par` is what `ours` would be at the
+    speed of the machine where the bounds were set; None of what is no time or rate, or was not put beside it.
     """
 
     name: str
@@ -24,11 +29,19 @@ class Figure:
     bound: str
     within: bool
     peers: dict[str, float | None] = field(factory=dict)
+    at_par: float | None = None
+
+    def beside(self, factor: float) -> Figure:
+        """The same beside a machine that is `factor` times as fast as this one."""
+        if self.unit not in _PER_FACTOR:
+            return self
+        return evolve(self, at_par=self.ours * factor ** _PER_FACTOR[self.unit])
 
     def value(self) -> dict[str, object]:
         """As a JSON value, numbers to four digits."""
         row = asdict(self)
         row["ours"] = rounded(self.ours)
+        row["at_par"] = rounded(self.at_par)
         row["peers"] = {name: rounded(peer) for name, peer in self.peers.items()}
         return row
 
@@ -61,14 +74,20 @@ def quiet() -> Iterator[None]:
 
 def p50_us(calls: list[Callable[[], object]]) -> float:
     """The median time of the calls, each timed by itself, in microseconds."""
+    return p50s_us(calls)[0]
+
+
+def p50s_us(*kinds: list[Callable[[], object]]) -> list[float]:
+    """The same of several kinds, whose calls take turns, so that a slow moment of the machine strikes all."""
     now = time.perf_counter_ns
-    times = []
+    times: list[list[int]] = [[] for _ in kinds]
     with quiet():
-        for call in calls:
-            began = now()
-            call()
-            times.append(now() - began)
-    return median(times) / 1000
+        for turn in zip(*kinds, strict=True):
+            for call, taken in zip(turn, times, strict=True):
+                began = now()
+                call()
+                taken.append(now() - began)
+    return [median(taken) / 1000 for taken in times]
 
 
 def seconds(call: Callable[[], object], rounds: int = 3) -> float:
