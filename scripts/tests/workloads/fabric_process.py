@@ -1,5 +1,6 @@
 """The offline Fabric endpoint in a process of its own, with the harness's end of its control channel."""
 
+import select
 import subprocess
 import tempfile
 
@@ -50,6 +51,13 @@ class FabricProcess:
     def reading(self):
         self.control.poll()
         return read_fabric(self.control.received, self.control.events)
+
+    def heard(self, name):
+        """Wait until it tells of a request that asks for this; how many there were."""
+        while name not in self.control.received:
+            assert select.select([self.control._own], [], [], PATIENCE)[0]
+            self.control.poll()
+        return self.control.received[name]
 
     def end(self):
         """Wait for its own end, and hear the rest; its exit status."""
