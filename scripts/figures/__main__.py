@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from figures import canonical, capability, decision, documents, ledgers, suite, wire
+from figures import canonical, capability, decision, documents, ledgers, mutation, suite, wire
 from figures.figure import Figure
 from figures.machine import SET_AT_US, machine_factor
 
@@ -15,6 +15,7 @@ _PARTS = {
     "decision": decision.figures,
     "ledgers": ledgers.figures,
     "documents": documents.figures,
+    "mutation": mutation.figures,
     "suite": suite.figures,
     "wire": wire.figures,
     "capability": capability.figures,

@@ -22,7 +22,7 @@ from assisted_benchmark.mutation.moments import Moment
 from assisted_benchmark.mutation.prompt import question as question_text
 from assisted_benchmark.mutation.prompt import shown_digest
 from assisted_benchmark.mutation.proposal import Session
-from assisted_benchmark.mutation.questions import Question, Questions, binding
+from assisted_benchmark.mutation.questions import Call, Question, Questions
 from assisted_benchmark.mutation.results import (
     ALL_HOLD,
     Confirmed,
@@ -114,7 +114,7 @@ class Confirmer:
         token = read_token(raw)
         if isinstance(token, Refusal):
             return self._refuse(session, token)
-        row = self._questions.take(state, binding(self._tool, session, token))
+        row = self._questions.take(state, Call(self._tool, token, session))
         self._questions.sweep(self._timed_out)
         if row is None:
             detail = "no question of this call waits for an answer under this state"
@@ -194,11 +194,10 @@ class Confirmer:
         text = question_text(self._contract, change, compiled, found.proposal, now, self._wait_ns)
         shown = shown_digest(text)
         row = Question(
-            session=session,
+            call=Call(self._tool, token, session),
             found=found,
             change=change,
             compiled=compiled,
-            bound=binding(self._tool, session, token),
             until_mono_ns=now.mono_ns + self._wait_ns,
             shown=shown,
         )
@@ -212,7 +211,7 @@ class Confirmer:
 
     def _timed_out(self, row: Question) -> Refusal:
         status = Status.TIMED_OUT
-        return self._end(row.session, row.found, Reason.TIMED_OUT, DETAILS[status], status, _about(status, row))
+        return self._end(row.call.session, row.found, Reason.TIMED_OUT, DETAILS[status], status, _about(status, row))
 
     def _end(
         self,

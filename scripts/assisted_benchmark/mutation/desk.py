@@ -28,19 +28,22 @@ class Desk(ReceiptDesk):
 
     def draft(self, kind: str, reason: str, *, server: str = "", change: str = "", detail: str = "") -> Draft:
         """A receipt that names no request."""
-        return Draft(kind, self.receipt_id(), self.clock.now(), reason, server=server, tool=change, detail=detail)
+        return self._draft(kind, reason, "", server, change, "", detail)
 
     def about(self, kind: str, reason: str, proposal: Proposal, server: str, *, detail: str = "") -> Draft:
-        """A receipt about a proposal: its request by digest."""
-        return self.draft(kind, reason, server=server, change=proposal.change, detail=detail)._replace(
-            candidate=proposal.bound
-        )
+        """A receipt about a proposal: its request by digest, and its body by a keyed digest."""
+        return self._draft(kind, reason, proposal.bound, server, proposal.change, proposal.arguments, detail)
 
     def of_request(self, kind: str, reason: str, compiled: Compiled, server: str, *, detail: str = "") -> Draft:
-        """A receipt about a request: its digest, and its body by a keyed digest."""
-        return self.draft(kind, reason, server=server, change=compiled.change, detail=detail)._replace(
-            candidate=compiled.digest, arguments=self.keyed(compiled.body)
-        )
+        """The same of a request that never became a proposal."""
+        arguments = self.keyed(compiled.body)
+        return self._draft(kind, reason, compiled.digest, server, compiled.change, arguments, detail)
+
+    def _draft(
+        self, kind: str, reason: str, request: str, server: str, change: str, arguments: str, detail: str
+    ) -> Draft:
+        now = self.clock.now()
+        return Draft(kind, self.receipt_id(), now, reason, "", "", request, server, change, arguments, "", detail)
 
     def recorded(self, session: Session, draft: Draft) -> str:
         """Write down what changes no state, in the session's chain; the receipt's id.

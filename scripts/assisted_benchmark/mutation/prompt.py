@@ -7,7 +7,6 @@ question. That each can be shown so was checked when it was proposed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 import orjson
@@ -26,7 +25,7 @@ def question(
     contract: ChangeContract, change: ChangeType, compiled: Compiled, proposal: Proposal, now: Instant, wait_ns: int
 ) -> str:
     """The whole text."""
-    fields = "\n".join(f"  {path}: {value}" for path, value in _leaves(change, orjson.loads(compiled.body)))
+    fields = "\n".join(_lines(change, orjson.loads(compiled.body)))
     return f"""\
 The change broker `{contract.id}` asks you. An agent proposed this change; only you can let it through.
 
@@ -62,21 +61,26 @@ def price_text(price: Json) -> str:
     return f"{' and '.join(parts)} ({price['basis']}; from {price['source']})"
 
 
-def _leaves(change: ChangeType, body: Json) -> Iterator[tuple[str, str]]:
+def _lines(change: ChangeType, body: Json) -> list[str]:
+    """A line for each value, in the order that the contract gives."""
+    lines: list[str] = []
     for key in change.prompt:
         if key in body:
-            yield from _below(body[key], _name(key))
+            _add(lines, body[key], f"  {_name(key)}")
+    return lines
 
 
-def _below(value: Json, path: str) -> Iterator[tuple[str, str]]:
+def _add(lines: list[str], value: Json, path: str) -> None:
     if type(value) is dict and value:
         for key, each in value.items():
-            yield from _below(each, f"{path}.{_name(key)}")
+            _add(lines, each, f"{path}.{_name(key)}")
     elif type(value) is list and value:
         for index, each in enumerate(value, 1):
-            yield from _below(each, f"{path}[{index}]")
+            _add(lines, each, f"{path}[{index}]")
     else:
-        yield path, canonical_bytes(value).decode()
+        # The body is canonical, and so is what is written of a part of it: only a float has a spelling of its own.
+        text = canonical_bytes(value) if type(value) is float else orjson.dumps(value)
+        lines.append(f"{path}: {text.decode()}")
 
 
 def _name(key: str) -> str:

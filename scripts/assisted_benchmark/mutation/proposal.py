@@ -41,7 +41,10 @@ def group_key(token: str) -> bytes | None:
 
 @frozen(kw_only=True)
 class Proposal:
-    """A change that the endpoint's dry run took. `price` is what the proposal reported of its price."""
+    """A change that the endpoint's dry run took.
+
+    `price` is what the proposal reported of its price, `arguments` the keyed digest of the body, for receipts.
+    """
 
     session: Session
     change: str
@@ -49,6 +52,7 @@ class Proposal:
     bound: Digest
     contract: Digest
     price: Canonical
+    arguments: str
     issued: Instant
     boot: str
     ttl_ns: int
@@ -61,10 +65,12 @@ class Proposal:
                 "run": self.session.run,
                 "principal": self.session.principal,
                 "change": self.change,
-                "spec": self.spec.value,
+                # As text, so that they are read back without being written again.
+                "spec": self.spec.data.decode(),
+                "price": self.price.data.decode(),
                 "bound": self.bound,
                 "contract": self.contract,
-                "price": self.price.value,
+                "arguments": self.arguments,
                 # As text: nanoseconds exceed 2^53.
                 "wall_ns": str(self.issued.wall_ns),
                 "mono_ns": str(self.issued.mono_ns),
@@ -80,10 +86,11 @@ class Proposal:
         return cls(
             session=Session(value["run"], value["principal"]),
             change=value["change"],
-            spec=Canonical.of(value["spec"]),
+            spec=Canonical(value["spec"].encode()),
             bound=Digest(value["bound"]),
             contract=Digest(value["contract"]),
-            price=Canonical.of(value["price"]),
+            price=Canonical(value["price"].encode()),
+            arguments=value["arguments"],
             issued=Instant(int(value["wall_ns"]), int(value["mono_ns"])),
             boot=value["boot"],
             ttl_ns=int(value["ttl_ns"]),

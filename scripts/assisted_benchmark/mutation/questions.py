@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 
 from attrs import define
 
 from assisted_benchmark.kernel.chance import Chance
 from assisted_benchmark.kernel.clock import Clock
-from assisted_benchmark.kernel.digest import Digest, digest_of
+from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.mutation.changes import ChangeType
 from assisted_benchmark.mutation.compiler import Compiled
 from assisted_benchmark.mutation.proposal import Session
@@ -25,23 +25,25 @@ from assisted_benchmark.mutation.store import Found
 _STATE_BYTES: Final = 16
 
 
+class Call(NamedTuple):
+    """What a nonce is bound to: the tool, its arguments (the token alone), the session."""
+
+    tool: str
+    token: str
+    session: Session
+
+
 @define
 class Question:
     """A consumed proposal, and what was asked about it. `over` is its end, if time ran out before an answer."""
 
-    session: Session
+    call: Call
     found: Found
     change: ChangeType
     compiled: Compiled
-    bound: Digest
     until_mono_ns: int
     shown: Digest
     over: Refusal | None = None
-
-
-def binding(tool: str, session: Session, token: str) -> Digest:
-    """What a nonce is bound to: the tool, its arguments (the token alone), the session."""
-    return digest_of("confirm-call@1", *(part.encode() for part in (tool, session.run, session.principal, token)))
 
 
 class Questions:
@@ -60,11 +62,11 @@ class Questions:
             self._rows[state] = question
         return state
 
-    def take(self, state: str, bound: Digest) -> Question | None:
+    def take(self, state: str, call: Call) -> Question | None:
         """The question of this nonce, once, for the call it is bound to; None for every other."""
         with self._lock:
             row = self._rows.get(state)
-            if row is None or row.bound != bound:
+            if row is None or row.call != call:
                 return None
             return self._rows.pop(state)
 
@@ -77,11 +79,14 @@ class Questions:
         with self._lock:
             rows = list(self._rows.values())
         return any(
-            row.over is None and not self.overdue(row) and (session is None or row.session == session) for row in rows
+            row.over is None and not self.overdue(row) and (session is None or row.call.session == session)
+            for row in rows
         )
 
     def sweep(self, end: Callable[[Question], Refusal], *, closing: bool = False) -> None:
         """End what is overdue (all, when closing). Who comes for it later hears so once more, for one lifetime."""
+        if not self._rows:
+            return
         with self._lock:
             now = self._clock.now().mono_ns
             for state, row in list(self._rows.items()):

@@ -84,7 +84,7 @@ class Sender:
             return self.end(going.session, going.found, failed[0], failed[1], status=going.status, about=going.about)
         permit = Admitted(going.found.key, compiled.digest, self._contract.id, compiled.change, compiled.body)
         self._on_moment(Moment.CLAIM)
-        draft = self._desk.of_request(DECISION, "admitted", compiled, self._contract.id, detail=going.about)
+        draft = self._desk.about(DECISION, "admitted", proposal, self._contract.id, detail=going.about)
         try:
             # INVARIANT: the marker is durable before the send. An error here means that nothing is sent.
             claimed = self._ledger.claim(permit, proposal.session.run, draft)
@@ -179,7 +179,7 @@ class Sender:
         word = state.value if reason is None else reason.value
         late = state is not State.REFUSED and cancelled()
         words = f"{detail}; a cancel came after the send" if late else detail
-        draft = self._desk.of_request(OUTCOME, word, going.compiled, self._contract.id, detail=words)
+        draft = self._desk.about(OUTCOME, word, going.found.proposal, self._contract.id, detail=words)
         receipt_id: str | None = draft.id
         try:
             self._ledger.settle(claimed, state, draft)

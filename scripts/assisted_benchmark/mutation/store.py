@@ -2,7 +2,7 @@
 
 Over a ledger in memory the store forgets with its process, so that every token is unknown after a
 restart; over a durable one the same proposals are there again. What a ledger says decides. This
-process remembers beside it only which proposals of a run are waiting, oldest first, to make room
+process remembers beside it only the proposals that are waiting, each run's oldest first, to make room
 for new ones: processes that share a ledger each count the ones they know.
 
 A token is used up by its first confirmation, whatever its end. It is bound to one session, lives
@@ -26,7 +26,7 @@ from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Draft, Ledger
 from assisted_benchmark.mutation.changes import ChangeContract
 from assisted_benchmark.mutation.compiler import Compiled
-from assisted_benchmark.mutation.desk import EVENT, Desk
+from assisted_benchmark.mutation.desk import DECISION, EVENT, Desk
 from assisted_benchmark.mutation.proposal import Proposal, Session, group_key, token_text
 from assisted_benchmark.mutation.states import State
 
@@ -53,9 +53,9 @@ class Sealed(NamedTuple):
 
 @define
 class _Waiting:
-    """A run's proposals that are sealed, oldest first, and how many it has had."""
+    """The names of a run's proposals that are sealed, oldest first, and how many it has had."""
 
-    proposals: dict[bytes, Proposal]
+    keys: dict[bytes, None]
     count: int
 
 
@@ -82,6 +82,7 @@ class ProposalStore:
         self.ttl_ns = ttl_ns
         self._capacity = capacity
         self._runs: dict[str, _Waiting] = {}
+        self._proposals: dict[bytes, Proposal] = {}  # those of all runs' waiting ones
         self._lock = Lock()
 
     def ready(self, run: str) -> None:
@@ -111,17 +112,19 @@ class ProposalStore:
                 bound=compiled.digest,
                 contract=contract.digest,
                 price=price,
+                arguments=self.desk.keyed(compiled.body),
                 issued=self.clock.now(),
                 boot=self.clock.boot_id,
                 ttl_ns=self.ttl_ns,
             )
             token = token_text(waiting.count + 1, self.chance.token(_TOKEN_BYTES))
             key = group_key(token)
-            draft = self.desk.of_request("decision", "proposed", compiled, contract.id)
+            draft = self.desk.about(DECISION, "proposed", proposal, contract.id)
             if key is None or not self.ledger.open_group(session.run, key, proposal.record, draft):
                 raise LedgerError(Reason.ILLEGAL_TRANSITION, "a proposal with this token exists already")
-            waiting.proposals[key] = proposal
+            waiting.keys[key] = None
             waiting.count += 1
+            self._proposals[key] = proposal
             return Sealed(token, proposal, draft.id)
 
     def find(self, token: str) -> Found | None:
@@ -132,10 +135,15 @@ class ProposalStore:
         """
         key = group_key(token)
         row = None if key is None else self.ledger.row(key)
-        record = None if key is None or row is None else self.ledger.group_record(key)
-        if key is None or row is None or record is None:
+        if key is None or row is None:
             return None
-        return Found(key, Proposal.of_record(record), row.state)
+        proposal = self._proposals.get(key)
+        if proposal is None:
+            record = self.ledger.group_record(key)
+            if record is None:
+                return None
+            proposal = Proposal.of_record(record)
+        return Found(key, proposal, row.state)
 
     def leave(self, found: Found, state: State, draft: Draft) -> bool:
         """A waiting proposal comes to `state` (confirming, expired), with its receipt; False if it waits no more.
@@ -146,8 +154,7 @@ class ProposalStore:
         run = found.proposal.session.run
         moved = self.ledger.move(found.key, run, State.SEALED, state, draft)
         with self._lock:
-            if run in self._runs:
-                self._runs[run].proposals.pop(found.key, None)
+            self._forget(run, found.key)
         return moved
 
     def _waiting(self, run: str) -> _Waiting:
@@ -159,21 +166,27 @@ class ProposalStore:
                     known.count += 1
                     record = self.ledger.group_record(key) if row.state == State.SEALED else None
                     if record is not None:
-                        known.proposals[key] = Proposal.of_record(record)
+                        known.keys[key] = None
+                        self._proposals[key] = Proposal.of_record(record)
             self._runs[run] = known
         return known
 
     def _make_room(self, run: str, waiting: _Waiting, server: str) -> None:
         """What has expired makes room first, then the oldest."""
         now, boot = self.clock.now(), self.clock.boot_id
-        for key, proposal in list(waiting.proposals.items()):
-            if not proposal.expired(now, boot):
-                break  # they expire in the order in which they came
-            self._drop(key, run, waiting, State.EXPIRED, server)
-        while len(waiting.proposals) >= self._capacity:
-            self._drop(next(iter(waiting.proposals)), run, waiting, State.EVICTED, server)
+        while waiting.keys:
+            oldest = next(iter(waiting.keys))
+            proposal = self._proposals[oldest]
+            over = proposal.expired(now, boot)  # they expire in the order in which they came
+            if not over and len(waiting.keys) < self._capacity:
+                return
+            state = State.EXPIRED if over else State.EVICTED
+            draft = self.desk.about(EVENT, state.value, proposal, server)
+            self.ledger.move(oldest, run, State.SEALED, state, draft)
+            self._forget(run, oldest)
 
-    def _drop(self, key: bytes, run: str, waiting: _Waiting, state: State, server: str) -> None:
-        draft = self.desk.about(EVENT, state.value, waiting.proposals[key], server)
-        self.ledger.move(key, run, State.SEALED, state, draft)
-        del waiting.proposals[key]
+    def _forget(self, run: str, key: bytes) -> None:
+        """The proposal does not wait any more."""
+        if run in self._runs:
+            self._runs[run].keys.pop(key, None)
+        self._proposals.pop(key, None)
