@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from time import perf_counter_ns
-from typing import Any, Final
+from typing import Any
 
-from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.errors import HarnessError
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.ledger.protocol import Head
 from assisted_benchmark.suite.broker import Explained, Stage
 from assisted_benchmark.suite.brokers import BY_NAME
 from assisted_benchmark.suite.case import Case
-from assisted_benchmark.suite.journal import Ended
+from assisted_benchmark.suite.journal import NO_CHAIN, Ended
 from assisted_benchmark.suite.ledgers import Ledgers
 from assisted_benchmark.suite.plan import RunPlan, run_keys, servers_of
 from assisted_benchmark.suite.result import CaseResult, Verdict
-
-_NO_CHAIN: Final = Head(0, Digest(""))
 
 
 class Bench:
@@ -71,7 +67,7 @@ class Bench:
     def _could_not(self, case: Case, reason: Reason, detail: str, began: int) -> Ended:
         result = could_not_run(case, reason, detail)
         timing = {"play": perf_counter_ns() - began}
-        return Ended(result=result, broker=case.broker, run="", receipts=(), head=_NO_CHAIN, timing=timing)
+        return Ended(result=result, broker=case.broker, run="", receipts=(), head=NO_CHAIN, timing=timing)
 
 
 def could_not_run(case: Case, reason: Reason, detail: str) -> CaseResult:

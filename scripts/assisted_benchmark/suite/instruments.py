@@ -16,6 +16,10 @@ from assisted_benchmark.ledger.states import TransitionTable
 BOOT: Final = "boot-1"
 
 
+class BrokerDiedError(BaseException):
+    """The broker's process ended here. No handler for errors may catch it: the dead handle nothing."""
+
+
 class CaseClock(ManualClock):
     """A manual clock that can be put back for the next case."""
 

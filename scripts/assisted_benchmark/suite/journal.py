@@ -32,6 +32,9 @@ _MAC: Final = b',"mac":"'
 _TAIL: Final = len(_MAC) + 64 + len(b'"}')
 
 
+NO_CHAIN: Final = Head(0, Digest(""))
+
+
 class Ended(NamedTuple):
     """A case that ended: its result, its broker, receipts and chain's end, and how long each phase took (ns)."""
 

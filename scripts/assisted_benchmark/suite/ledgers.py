@@ -32,7 +32,7 @@ class Ledgers:
         self._table = table
         self._name = name
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self.shared: Ledger = self._in_memory() if self.is_memory else self._on_disk()
+        self.shared: Ledger = self.in_memory() if self.is_memory else self._on_disk()
 
     @property
     def is_memory(self) -> bool:
@@ -41,12 +41,12 @@ class Ledgers:
 
     def own(self) -> Ledger:
         """A ledger for a case whose faults reach it: one of its own, in memory."""
-        return self._in_memory() if self.is_memory else self.shared
+        return self.in_memory() if self.is_memory else self.shared
 
     def renew(self) -> None:
         """Put the shared one anew: in memory it keeps all it ever knew. On disk there is nothing to do."""
         if self.is_memory:
-            self.shared = self._in_memory()
+            self.shared = self.in_memory()
 
     def close(self) -> None:
         """Let go of the ledger and of temporary files."""
@@ -54,7 +54,8 @@ class Ledgers:
         if self._folder is not None:
             self._folder.cleanup()
 
-    def _in_memory(self) -> Ledger:
+    def in_memory(self) -> Ledger:
+        """One that nothing outlives."""
         return MemoryLedger(ledger_id(self.plan.seed), self._table)
 
     def _on_disk(self) -> Ledger:

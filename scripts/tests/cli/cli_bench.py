@@ -22,10 +22,10 @@ FAILING = PASSING + "expect: {{ends: failed}}\n"
 
 
 def a_root(folder, **scenarios):
-    """contracts/ and fixtures/lba as they are, and the given scenarios in fixtures/live."""
+    """contracts/ and recorded servers as they are, and the given scenarios in fixtures/live."""
     shutil.copytree(ROOT / "contracts", folder / "contracts")
     for each in (ROOT / "fixtures").iterdir():
-        if each.is_dir() and each.name != "live":
+        if each.is_dir() and each.name not in ("live", "mutation"):
             shutil.copytree(each, folder / "fixtures" / each.name)
     live = folder / "fixtures" / "live"
     live.mkdir(parents=True)

@@ -39,7 +39,8 @@ class OtherScene(SyntheticUi):
         super().__init__(seed + 1, task)
 
 
-MODELS = [case for case in discover(ROOT) if case.servers is Servers.IN_PROCESS and not case.faults]
+ALL = [case for case in discover(ROOT) if case.broker == "live"]
+MODELS = [case for case in ALL if case.servers is Servers.IN_PROCESS and not case.faults]
 COMPLETED = [case for case in MODELS if ran(case).result.scores.task_completion == 1.0]
 
 

@@ -10,27 +10,21 @@ from suite_world import ROOT
 from assisted_benchmark.contract.strict_yaml import load
 
 FILES = sorted(path for folder in ("contracts", "fixtures") for path in (ROOT / folder).rglob("*.yaml"))
-KINDS = {
-    ".changes": "changes",
-    ".contract": "contract",
-    ".policy": "policy",
-    ".registry": "registry",
-    ".scenario": "scenario",
-    ".candidates": "candidates",
-}
 
 
 @promise("H4")
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_a_shipped_file_names_its_schema_and_fits_it(path):
     data = path.read_bytes()
+    value = load(data, path.name).value
     line = data.splitlines()[0].decode()
     named = (path.parent / line.removeprefix("# yaml-language-server: $schema=")).resolve()
-    kind = KINDS.get(path.suffixes[-2], "pins") if len(path.suffixes) > 1 else "pins"
+    maker, _, kind = value["schema"].partition("@")[0].partition("/")
+    kind = kind if maker == "assisted-benchmark" else "contract"  # which go by the names of a product
     assert named == ROOT / "schemas" / f"{kind}.schema.json"
     schema = json.loads(named.read_text())
     assert schema["$schema"] == "http://json-schema.org/draft-07/schema#"
-    errors = [error.message for error in jsonschema_rs.Draft7Validator(schema).iter_errors(load(data, path.name).value)]
+    errors = [error.message for error in jsonschema_rs.Draft7Validator(schema).iter_errors(value)]
     assert errors == []
 
 
@@ -41,6 +35,7 @@ def test_a_shipped_file_names_its_schema_and_fits_it(path):
         ("scenario", {"schema": "assisted-benchmark/scenario@1", "id": "a", "policy": "p"}),
         ("scenario", {"schema": "assisted-benchmark/scenario@1", "id": "a", "policy": "p", "agent": "somebody"}),
         ("scenario", {"schema": "assisted-benchmark/scenario@1", "id": "a", "policy": "p", "agent": "nop", "x": 1}),
+        ("mutation-scenario", {"schema": "assisted-benchmark/mutation-scenario@1", "id": "a", "changes": "c"}),
         ("candidates", {"schema": "assisted-benchmark/candidates@1", "policy": "p", "task": "t", "candidates": {}}),
     ],
 )

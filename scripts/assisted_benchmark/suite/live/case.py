@@ -23,9 +23,9 @@ from assisted_benchmark.live_policy.dispatch import Moment, Outcome
 from assisted_benchmark.live_policy.grant import group_key
 from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.suite.case import ADMITTED
-from assisted_benchmark.suite.instruments import CutOff
+from assisted_benchmark.suite.instruments import BrokerDiedError, CutOff
 from assisted_benchmark.suite.live.agents import Heard, Shot
-from assisted_benchmark.suite.live.experiment import BrokerDiedError, Experiment
+from assisted_benchmark.suite.live.experiment import Experiment
 from assisted_benchmark.suite.live.faults import At, Fault
 from assisted_benchmark.suite.live.in_process import is_synthetic
 from assisted_benchmark.suite.live.scenario import LiveCase, Reveal

@@ -9,7 +9,6 @@ the last group's state follow from the decisions. Where a decision leaves open w
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import product
 from typing import Final
 
 from attrs import evolve, field, frozen
@@ -46,8 +45,8 @@ from assisted_benchmark.suite.live.scenario import (
     Scripted,
     Turn,
 )
+from assisted_benchmark.suite.tables import Flaws, rows
 
-PLAIN: Final = "plain"
 # What a decision says of its group where the call went out.
 _ENDS: Final = {
     ADMITTED: State.SUCCEEDED,
@@ -84,7 +83,7 @@ def cases_of(scenario: Scenario, origin: Origin) -> tuple[tuple[LiveCase, ...], 
 
 class _Expansion:
     def __init__(self, scenario: Scenario, origin: Origin) -> None:
-        self.flaws: list[Flaw] = []
+        self.flaws = Flaws()
         self._scenario = scenario
         self._origin = origin
         self._unfit: set[str] = set()
@@ -93,40 +92,26 @@ class _Expansion:
         scenario = self._scenario
         seen: set[str] = set()
         self._check_calls(scenario.expect.calls, ())
-        for name, rows in self._rows():
+        for name, parts in rows(scenario.cases, scenario.matrix):
             seen.add(name)
-            if (case := self._row(name, rows)) is not None:
+            if (case := self._row(name, parts)) is not None:
                 yield case
         for proposal in scenario.proposals:
             path = ("proposals", proposal.id)
             if proposal.id in seen:
-                self._flaw(Reason.DUPLICATE_ID, path, f"another case is named `{proposal.id}`", "rename one of them")
+                self.flaws.add(
+                    Reason.DUPLICATE_ID, path, f"another case is named `{proposal.id}`", "rename one of them"
+                )
             elif (case := self._proposal(proposal, path)) is not None:
                 yield case
 
-    def _rows(self) -> Iterator[tuple[str, tuple[tuple[Path, Override], ...]]]:
-        """Each row of the table or combination of the matrix: its name, and where its parts stand."""
-        scenario = self._scenario
-        if scenario.matrix:
-            axes = [
-                [(name, (("matrix", index, name), row)) for name, row in axis]
-                for index, axis in enumerate(scenario.matrix)
-            ]
-            for combination in product(*axes):
-                yield "-".join(name for name, _ in combination), tuple(row for _, row in combination)
-        elif scenario.cases:
-            for name, row in scenario.cases:
-                yield name, ((("cases", name), row),)
-        else:
-            yield PLAIN, ()
-
-    def _row(self, name: str, rows: tuple[tuple[Path, Override], ...]) -> LiveCase | None:
+    def _row(self, name: str, parts: tuple[tuple[Path, Override], ...]) -> LiveCase | None:
         scenario = self._scenario
         run, agent, faults, expect = scenario.run, scenario.agent, scenario.faults, scenario.expect
         in_run: Path = ()
         in_agent: Path = ()
         in_faults: Path = ()
-        for path, each in rows:
+        for path, each in parts:
             run = evolve(run, **each.run)
             in_run = path if each.run else in_run
             agent, in_agent = (agent, in_agent) if each.agent is None else (each.agent, path)
@@ -148,7 +133,7 @@ class _Expansion:
             return None
         place = proposal.at or len(plan.steps)
         if place > len(plan.steps):
-            self._flaw(Reason.UNKNOWN_REFERENCE, (*path, "at"), f"the policy has {len(plan.steps)} steps", "")
+            self.flaws.add(Reason.UNKNOWN_REFERENCE, (*path, "at"), f"the policy has {len(plan.steps)} steps", "")
             return None
         own = scenario.agent.choose if isinstance(scenario.agent, Playing) else ""
         before = [Turn(move=Planned(step=number), expected=ADMITTED) for number in range(1, place)]
@@ -201,7 +186,7 @@ class _Expansion:
                 self._unfit.add(run.task)
                 for problem in error.problems:
                     detail = f"the policy `{self._origin.policy.id}` does not fit the task: {problem.detail}"
-                    self._flaw(problem.reason, (*path, "run"), detail, problem.hint)
+                    self.flaws.add(problem.reason, (*path, "run"), detail, problem.hint)
         return plans.get(run.task)
 
     def _table(self, plan: Plan) -> tuple[Mapping[str, Shot], ...]:
@@ -228,11 +213,11 @@ class _Expansion:
             names = [each.name for each in step.candidates]
             detail = f"the policy has the choice `{step.name}`, and the agent does not say what it chooses"
             hint = f"write {{plan: {names[0]}}}; candidates: {', '.join(names)}"
-            self._flaw(Reason.UNKNOWN_REFERENCE, path, detail, hint)
+            self.flaws.add(Reason.UNKNOWN_REFERENCE, path, detail, hint)
         elif isinstance(agent, Playing) and step.choice:
             self._candidate(step, choice, (*path, "plan"))
         elif choice:
-            self._flaw(Reason.UNKNOWN_REFERENCE, (*path, "plan"), "the policy has no choice", "write `agent: plan`")
+            self.flaws.add(Reason.UNKNOWN_REFERENCE, (*path, "plan"), "the policy has no choice", "write `agent: plan`")
         return CaseAgent(name=name, plan=self._table(plan), choice=choice)
 
     def _shot(self, turn: Turn, plan: Plan, place: int, own: str, path: Path) -> Shot:
@@ -241,7 +226,7 @@ class _Expansion:
             return _ready(move.data, plan, turn.expected)
         number = move.step or place
         if number > len(plan.steps):
-            self._flaw(Reason.UNKNOWN_REFERENCE, (*path, "step"), f"the policy has {len(plan.steps)} steps", "")
+            self.flaws.add(Reason.UNKNOWN_REFERENCE, (*path, "step"), f"the policy has {len(plan.steps)} steps", "")
             return Shot(raw=b"")
         step = plan.steps[number - 1]
         candidate = step.candidates[0]
@@ -249,11 +234,11 @@ class _Expansion:
         if step.choice and wanted:
             candidate = step.candidates[self._candidate(step, wanted, (*path, "choose"))]
         elif move.candidate:
-            self._flaw(Reason.UNKNOWN_REFERENCE, (*path, "choose"), f"step {number} is no choice", "leave it out")
+            self.flaws.add(Reason.UNKNOWN_REFERENCE, (*path, "choose"), f"step {number} is no choice", "leave it out")
         arguments = {**Canonical(candidate.arguments).value, **move.change.value}
         for name in move.leave_out:
             if name not in arguments:
-                self._flaw(Reason.UNKNOWN_REFERENCE, (*path, "leave_out"), f"the call has no `{name}`", "")
+                self.flaws.add(Reason.UNKNOWN_REFERENCE, (*path, "leave_out"), f"the call has no `{name}`", "")
             arguments.pop(name, None)
         call = {"server": candidate.server, "tool": candidate.tool, "arguments": arguments, **dict(move.names)}
         return _ready(canonical_bytes(call), plan, turn.expected, number - 1)
@@ -263,7 +248,7 @@ class _Expansion:
         if name in names:
             return names.index(name)
         hint = did_you_mean(name, names) or f"candidates: {', '.join(names)}"
-        self._flaw(Reason.UNKNOWN_REFERENCE, path, f"the choice `{step.name}` has no candidate `{name}`", hint)
+        self.flaws.add(Reason.UNKNOWN_REFERENCE, path, f"the choice `{step.name}` has no candidate `{name}`", hint)
         return 0
 
     def _check_faults(self, faults: tuple[Fault, ...], plan: Plan, agent: CaseAgent, path: Path) -> None:
@@ -279,7 +264,7 @@ class _Expansion:
             if fault.turn > most:
                 detail = f"the agent makes {most} proposals at most, so a fault at the {fault.turn}. never strikes"
                 hint = "without `turn` it strikes at the last"
-                self._flaw(Reason.UNKNOWN_REFERENCE, (*where, "turn"), detail, hint)
+                self.flaws.add(Reason.UNKNOWN_REFERENCE, (*where, "turn"), detail, hint)
 
     def _check_calls(self, calls: tuple[tuple[str, int], ...] | None, path: Path) -> None:
         servers = [server.id for server in self._origin.policy.contract.servers]
@@ -289,13 +274,7 @@ class _Expansion:
     def _server(self, name: str, servers: list[str], path: Path, *, at_key: bool = False) -> None:
         if name not in servers:
             hint = did_you_mean(name, servers) or f"servers: {', '.join(servers)}"
-            self._flaw(Reason.UNKNOWN_SERVER, path, f"no server is named `{shown(name)}`", hint, at_key=at_key)
-
-    def _flaw(self, reason: Reason, path: Path, detail: str, hint: str, *, at_key: bool = False) -> None:
-        """One more flaw; what many rows share is told once."""
-        flaw = Flaw(reason, path, detail, hint, at_key)
-        if flaw not in self.flaws:
-            self.flaws.append(flaw)
+            self.flaws.add(Reason.UNKNOWN_SERVER, path, f"no server is named `{shown(name)}`", hint, at_key=at_key)
 
 
 def _usual_servers(plan: Plan) -> Servers:

@@ -14,16 +14,12 @@ from assisted_benchmark.live_policy.dispatch import Moment
 from assisted_benchmark.live_policy.ending import Finding, TornDown
 from assisted_benchmark.live_policy.grant import SealedGrant, group_key
 from assisted_benchmark.live_policy.states import State
-from assisted_benchmark.suite.instruments import CutOff
+from assisted_benchmark.suite.instruments import BrokerDiedError, CutOff
 from assisted_benchmark.suite.live.faults import At, Edits, Fault, Kind
 from assisted_benchmark.suite.live.scenario import RECORDED, LiveCase
 from assisted_benchmark.suite.live.seat import Seat, host_identity
 from assisted_benchmark.workloads.faults import Fault as ServerFault
 from assisted_benchmark.workloads.faults import FaultKind
-
-
-class BrokerDiedError(BaseException):
-    """The broker's process ended here. No handler for errors may catch it: the dead handle nothing."""
 
 
 class Experiment:

@@ -9,7 +9,6 @@ from assisted_benchmark.contract.shape import check, duration_ns
 from assisted_benchmark.contract.strict_yaml import Document, Path
 from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes
 from assisted_benchmark.kernel.clock import SECOND
-from assisted_benchmark.kernel.errors import DocumentError, Problem
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.suite.case import ADMITTED, Servers
 from assisted_benchmark.suite.live.faults import USUAL, At, Fault, Kind
@@ -30,6 +29,7 @@ from assisted_benchmark.suite.live.scenario import (
     Turn,
 )
 from assisted_benchmark.suite.live.scenario_shape import CANDIDATES_SHAPE, CHANGES, SCENARIO_SHAPE
+from assisted_benchmark.suite.tables import Problems
 
 
 def scenario_from(document: Document) -> Scenario:
@@ -40,7 +40,7 @@ def scenario_from(document: Document) -> Scenario:
     """
     check(SCENARIO_SHAPE, document)
     value = document.value
-    problems = _Problems(document)
+    problems = Problems(document)
     if "cases" in value and "matrix" in value:
         problems.add(("matrix",), "`cases` and `matrix` exclude each other", "keep one of them")
 
@@ -83,7 +83,7 @@ def candidates_from(document: Document) -> Candidates:
     """
     check(CANDIDATES_SHAPE, document)
     value = document.value
-    problems = _Problems(document)
+    problems = Problems(document)
     name = document.file.rpartition("/")[2].removesuffix(".candidates.yaml")
     candidates = Candidates(
         id=value.get("id", name),
@@ -100,21 +100,6 @@ def candidates_from(document: Document) -> Candidates:
     return candidates
 
 
-class _Problems:
-    """The faults that a shape cannot see."""
-
-    def __init__(self, document: Document) -> None:
-        self._document = document
-        self._found: list[Problem] = []
-
-    def add(self, path: Path, detail: str, hint: str) -> None:
-        self._found.append(self._document.problem(Reason.WRONG_VALUE, path, detail, hint))
-
-    def stop(self) -> None:
-        if self._found:
-            raise DocumentError(sorted(self._found, key=lambda each: (each.line, each.column)))
-
-
 def _run_fields(value: Json) -> dict[str, Any]:
     fields = {key: value[key] for key in ("task", "seed", "run", "vm", "session", "host") if key in value}
     if "clock" in value:
@@ -122,7 +107,7 @@ def _run_fields(value: Json) -> dict[str, Any]:
     return fields
 
 
-def _agent(value: Json, path: Path, problems: _Problems) -> AgentSpec:
+def _agent(value: Json, path: Path, problems: Problems) -> AgentSpec:
     if type(value) is str:
         return Playing() if value == "plan" else Sanity(value)
     if "plan" in value:
@@ -132,7 +117,7 @@ def _agent(value: Json, path: Path, problems: _Problems) -> AgentSpec:
     )
 
 
-def _turn(value: Json, path: Path, problems: _Problems) -> Turn:
+def _turn(value: Json, path: Path, problems: Problems) -> Turn:
     if "refused" in value and "admitted" in value:
         problems.add((*path, "refused"), "`refused` and `admitted` exclude each other", "keep one of them")
     if value.get("admitted") is False:
@@ -154,7 +139,7 @@ def _turn(value: Json, path: Path, problems: _Problems) -> Turn:
     return Turn(move=move, expected=value.get("refused", ADMITTED if "admitted" in value else ""))
 
 
-def _proposals(value: Json, problems: _Problems) -> tuple[Proposal, ...]:
+def _proposals(value: Json, problems: Problems) -> tuple[Proposal, ...]:
     found = []
     for name, row in value.items():
         path = ("proposals", name)

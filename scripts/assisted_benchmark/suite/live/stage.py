@@ -15,7 +15,7 @@ from attrs import frozen
 from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.errors import HarnessError
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.ledger.protocol import Head, Ledger
+from assisted_benchmark.ledger.protocol import Ledger
 from assisted_benchmark.live_policy.broker import LiveBroker
 from assisted_benchmark.live_policy.checks import Pins
 from assisted_benchmark.live_policy.policy import Policy
@@ -23,7 +23,7 @@ from assisted_benchmark.mcp_router.process import Launcher
 from assisted_benchmark.suite.broker import Explained
 from assisted_benchmark.suite.case import Servers
 from assisted_benchmark.suite.instruments import CaseChance, CaseClock, CutOff
-from assisted_benchmark.suite.journal import Ended
+from assisted_benchmark.suite.journal import NO_CHAIN, Ended
 from assisted_benchmark.suite.ledgers import Ledgers
 from assisted_benchmark.suite.live.agents import Shot
 from assisted_benchmark.suite.live.case import Answer, CaseRun
@@ -36,7 +36,6 @@ from assisted_benchmark.suite.live.seat import CaseMachine, Seat, Swapped
 
 # A ledger in memory keeps all it ever knew: after so many cases it is put anew.
 _MEMORY_CASES: Final = 200
-_NO_CHAIN: Final = Head(0, Digest(""))
 
 
 @frozen
@@ -118,7 +117,7 @@ class LiveStage:
         if isinstance(seat.ledger, CutOff):
             seat.ledger.down = False
         known = seat.sealed is not None
-        head = ledger.head(seat.run) if known else _NO_CHAIN
+        head = ledger.head(seat.run) if known else NO_CHAIN
         result = played.result(head.digest if known else None)
         receipts = tuple(ledger.receipts(seat.run)) if known and self._ledgers.plan.keeps else ()
         timing = {"prepare": ready - began, "play": over - ready, "judge": perf_counter_ns() - over}

@@ -1,0 +1,1 @@
+"""The mutation broker's own part of the suite: proposals, confirmations, the person who is asked, the endpoint."""
