@@ -29,17 +29,19 @@ from typing import Final
 
 from assisted_benchmark.kernel.canonical import Json
 from assisted_benchmark.kernel.clock import SECOND
+from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.mutation.answers import Answer
 from assisted_benchmark.mutation.changes import ChangeContract, ChangeType
 from assisted_benchmark.mutation.checks import CHECKS, Checks
 from assisted_benchmark.mutation.compiler import Compiled, compile_change
 from assisted_benchmark.mutation.confirming import Confirmer
+from assisted_benchmark.mutation.desk import DECISION
 from assisted_benchmark.mutation.moments import Moment
 from assisted_benchmark.mutation.ports import Endpoint
 from assisted_benchmark.mutation.proposal import Session
 from assisted_benchmark.mutation.proposing import Proposer
 from assisted_benchmark.mutation.questions import Questions
-from assisted_benchmark.mutation.results import Confirmed, NeedsAnswer, Proposed, Refusal
+from assisted_benchmark.mutation.results import Confirmed, NeedsAnswer, Proposed, Refusal, recorded
 from assisted_benchmark.mutation.sending import Sender
 from assisted_benchmark.mutation.store import ProposalStore
 
@@ -83,6 +85,7 @@ class MutationBroker:
         compiler: Callable[[ChangeType, Json], Compiled] = compile_change,
         on_moment: Callable[[Moment], None] = _no_experiment,
     ) -> None:
+        self._contract_id = contract.id
         self._store = store
         self._questions = Questions(store.clock, store.chance)
         self._proposer = Proposer(
@@ -122,6 +125,7 @@ class MutationBroker:
         Raises:
             IntegrityError: the ledger's rows do not verify.
         """
+        self._confirmer.sweep()
         return self._proposer.propose(session, raw)
 
     def begin(
@@ -145,6 +149,11 @@ class MutationBroker:
             IntegrityError: the ledger's rows do not verify.
         """
         return self._confirmer.resume(session, raw, state, answer, cancelled)
+
+    def refuse_malformed(self, session: Session, reason: Reason, detail: str) -> Refusal:
+        """Record that the agent's bytes did not even become a call. The receipt has no detail: it may quote them."""
+        draft = self._store.desk.draft(DECISION, reason.value, server=self._contract_id)
+        return recorded(Refusal(reason, detail), self._store.desk, session, draft)
 
     def asking(self, session: Session | None = None) -> bool:
         """Whether a question to a person is open: meanwhile a server's own question could pose as ours."""

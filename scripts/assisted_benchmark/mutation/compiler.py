@@ -7,6 +7,7 @@ covers the change type and the body, so a token that is bound to it is bound to 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final, NamedTuple
 
 from assisted_benchmark.contract.json_schema import Checker
@@ -20,6 +21,7 @@ from assisted_benchmark.mutation.ports import Request
 from assisted_benchmark.mutation.template import filled
 
 MAX_SHOWN: Final = 2_000
+_MANY: Final = 100  # of what is wrong, no more is told
 _DOMAIN: Final = "change-request@1"
 _NOT_HERE: Final = "not allowed beside the others"
 
@@ -54,7 +56,7 @@ def request_digest(change: str, body: bytes) -> Digest:
 
 def unshowable(value: Json) -> tuple[tuple[str, str], ...]:
     """(JSON pointer, why) of each text, keys included, that a person cannot be shown safely and whole."""
-    return tuple(_unshowable(value, ""))
+    return tuple(islice(_unshowable(value, ""), _MANY))
 
 
 def _unshowable(value: Json, path: str) -> Iterator[tuple[str, str]]:
@@ -88,7 +90,7 @@ def misspelled(checker: Checker, spec: Json) -> tuple[tuple[str, str], ...]:
 
 def problems_in(checker: Checker, schema: Json, value: Json) -> tuple[tuple[str, str], ...]:
     """(JSON pointer, why) of all that is wrong with a value under its schema, at any level; no value is repeated."""
-    return tuple(_problems(checker, schema, value))
+    return tuple(islice(_problems(checker, schema, value), _MANY))
 
 
 def _problems(checker: Checker, schema: Json, spec: Json) -> Iterator[tuple[str, str]]:

@@ -45,6 +45,8 @@ _TOKENS: Final = {
     Reason.EXPIRED: (TokenState.EXPIRED, Predicates(True, False, True)),
     Reason.CLOCK_ROLLBACK: (TokenState.EXPIRED, Predicates(True, False, True)),
 }
+# Of a state that fits no question: the token itself is not looked at.
+_STATE: Final = Predicates(not_previously_used=False)
 _UNBOUND: Final = Predicates(True, True, True, False)
 
 
@@ -81,7 +83,7 @@ class Confirmer:
         self, session: Session, raw: bytes, can_ask: bool, cancelled: Callable[[], bool]
     ) -> NeedsAnswer | Confirmed | Refusal:
         """See `MutationBroker.begin`."""
-        self._questions.sweep(self._timed_out)
+        self.sweep()
         token = read_token(raw)
         if isinstance(token, Refusal):
             return self._refuse(session, token)
@@ -115,10 +117,10 @@ class Confirmer:
         if isinstance(token, Refusal):
             return self._refuse(session, token)
         row = self._questions.take(state, Call(self._tool, token, session))
-        self._questions.sweep(self._timed_out)
+        self.sweep()
         if row is None:
             detail = "no question of this call waits for an answer under this state"
-            return self._refuse(session, _token_refused(Reason.REPLAYED, detail))
+            return self._refuse(session, Refusal(Reason.REPLAYED, detail, token=TokenState.REPLAYED, predicates=_STATE))
         if row.over is not None:
             return row.over
         if self._questions.overdue(row):
@@ -128,6 +130,10 @@ class Confirmer:
         if failed := first_failing(self._checks.answer, Answered(status, self._allow_unconfirmed)):
             return self._end(session, row.found, failed[0].reason, str(failed[1]), status, about)
         return self._sender.send(Going(session, row.found, row.change, row.compiled, status, about), cancelled)
+
+    def sweep(self) -> None:
+        """End the questions whose time is over."""
+        self._questions.sweep(self._timed_out)
 
     def close(self) -> None:
         """See `MutationBroker.close`."""

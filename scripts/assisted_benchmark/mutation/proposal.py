@@ -10,7 +10,7 @@ import re
 from typing import Final, NamedTuple
 
 import orjson
-from attrs import frozen
+from attrs import field, frozen
 
 from assisted_benchmark.kernel.canonical import Canonical, canonical_bytes
 from assisted_benchmark.kernel.clock import SECOND, Instant
@@ -48,7 +48,7 @@ class Proposal:
 
     session: Session
     change: str
-    spec: Canonical
+    spec: Canonical = field(repr=False)
     bound: Digest
     contract: Digest
     price: Canonical

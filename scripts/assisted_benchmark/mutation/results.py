@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum, unique
 from typing import Final, NamedTuple, TypeAlias
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from assisted_benchmark.kernel.canonical import Json
 from assisted_benchmark.kernel.decision import Refused
@@ -60,7 +60,7 @@ class Proposed:
     change: str
     validated: dict[str, Json]
     price: Json
-    token: str
+    token: str = field(repr=False)
     expires_in_s: int
     request: Digest
     receipt_id: str
@@ -91,7 +91,7 @@ class NeedsAnswer:
 
     message: str
     requested_schema: dict[str, Json]
-    state: str
+    state: str = field(repr=False)
     wait_ns: int
     shown: Digest
 

@@ -143,6 +143,14 @@ def test_a_spec_with_a_fault_is_refused_at_its_field_and_nothing_is_sent(change,
     assert bench.written() == [("decision", "arguments_invalid", "")]
 
 
+@promise("M5")
+def test_of_many_faults_a_hundred_are_told():
+    bench = MutationBench()
+    many = [{"type": "ALL", "emails": [""]}] * 500
+    refused = bench.propose("network", notifications=many)
+    assert (refused.reason, len(refused.problems)) == (Reason.ARGUMENTS_INVALID, 100)
+
+
 UNREADABLE = {
     "no JSON": (b"{", Reason.MALFORMED_CALL, "/"),
     "no UTF-8": (b'{"change_type":"\xff"}', Reason.MALFORMED_UNICODE, "/"),

@@ -9,6 +9,7 @@ from mutation_bench import (
     DECLINE,
     FABRIC,
     ORCHARD,
+    ROOT,
     TTL,
     MutationBench,
     errors,
@@ -18,6 +19,7 @@ from mutation_bench import (
 from assisted_benchmark.contract.json_schema import Checker
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.sending import NotSent
+from assisted_benchmark.mutation.answers import DETAILS, Status
 from assisted_benchmark.mutation.definitions import (
     confirm_definition,
     propose_definition,
@@ -56,6 +58,13 @@ def test_the_tools_words_never_call_the_token_an_activation_key_and_say_to_type_
     assert "never enter it elsewhere" in PAIR[0]["description"]
     for name in ("delete", "update"):
         assert name not in text
+
+
+@promise("M19")
+def test_what_an_acceptance_does_not_prove_is_said_in_the_result_and_in_the_documentation():
+    assert DETAILS[Status.ACCEPTED] == "the client says that a person accepted; that a person read it is not proven"
+    (page,) = (ROOT / "docs" / "adr").glob("0011-*.md")
+    assert "An acceptance proves that the client said so. That a person read the question" in page.read_text()
 
 
 @promise("M10")

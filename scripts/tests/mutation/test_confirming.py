@@ -408,3 +408,12 @@ def test_an_agent_that_may_learn_the_reason_hears_it():
     bench.endpoint.created = lambda request: bench.endpoint.replied(400, b"")
     assert told(bench.confirm(bench.token()), "fabric", reveal=True)["refused"] == "failed"
     assert told(bench.propose("connection", name=""), "fabric", reveal=True)["refused"] == "arguments_invalid"
+
+
+@promise("K8")
+def test_bytes_that_did_not_even_become_a_call_have_a_receipt_that_does_not_quote_them():
+    bench = MutationBench()
+    refused = bench.broker.refuse_malformed(AGENT, Reason.MALFORMED_CALL, "not JSON: 4711")
+    (receipt,) = bench.receipts()
+    assert (receipt["reason"], receipt["detail"], receipt["id"]) == ("malformed_call", "", refused.receipt_id)
+    assert (refused.reason, refused.coarse.value) == (Reason.MALFORMED_CALL, "malformed")

@@ -19,10 +19,14 @@ from mutation_bench import (
     proposing,
 )
 
-from assisted_benchmark.kernel.clock import SECOND
-from assisted_benchmark.kernel.errors import IntegrityError
+from assisted_benchmark.kernel.canonical import Canonical
+from assisted_benchmark.kernel.clock import SECOND, ManualClock
+from assisted_benchmark.kernel.decision import Admitted
+from assisted_benchmark.kernel.errors import IntegrityError, LedgerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.memory import MemoryLedger
+from assisted_benchmark.ledger.protocol import Claimed, Draft
+from assisted_benchmark.mutation.compiler import compile_change
 from assisted_benchmark.mutation.proposal import Proposal, Session, group_key
 from assisted_benchmark.mutation.results import Confirmed, NeedsAnswer, TokenState
 from assisted_benchmark.mutation.states import MUTATION_TABLE, State
@@ -318,3 +322,58 @@ def test_chance_that_repeats_itself_gives_out_no_token_twice():
     assert broker.propose(AGENT, proposing("network")).token == "chg-1-" + "01" * 12
     refused = late.propose(AGENT, proposing("network"))
     assert refused.reason is Reason.STORE_UNAVAILABLE
+
+
+@promise("M4")
+def test_a_store_may_be_passed_in_with_proposals_that_are_there_already():
+    bench = MutationBench()
+    change = FABRIC.change("network")
+    spec = change.example
+    compiled = compile_change(change, spec.value)
+    sealed = bench.store.seal(AGENT, FABRIC, compiled, spec, Canonical.of({"unpriced": "seeded"}))
+    assert outcome(bench, sealed.token) == EXECUTED
+    assert bench.endpoint.asks == []
+
+
+@promise("K10", "K16")
+def test_every_edge_of_the_table_is_walked_and_no_other(ledger):
+    draft = Draft("event", "id", ManualClock().now(), "walked")
+    ledger.open_run("run-1", b"{}", ())
+    edges = {(str(before), str(after)) for before, after in MUTATION_TABLE.edges}
+    roads = {"sealed": (), "confirming": ("confirming",), "dispatching": ("confirming", "dispatching")}
+    walked = set()
+    for before, road in roads.items():
+        for after in sorted(State):
+            key = f"{before}-{after}".encode().ljust(32, b".")
+            permit = Admitted(key, FABRIC.digest, "fabric", "network", b"{}")
+            assert ledger.open_group("run-1", key, b"{}", draft)
+            claimed = None
+            for step in road:
+                if step == "dispatching":
+                    claimed = ledger.claim(permit, "run-1", draft)
+                else:
+                    assert ledger.move(key, "run-1", "sealed", step, draft)
+            if (before, after) not in edges:
+                with pytest.raises(LedgerError):
+                    ledger.move(key, "run-1", before, after, draft)
+                assert ledger.row(key).state == before
+            elif after == "dispatching":
+                assert isinstance(ledger.claim(permit, "run-1", draft), Claimed)
+            elif claimed is not None:
+                ledger.settle(claimed, after, draft)
+            else:
+                assert ledger.move(key, "run-1", before, after, draft)
+            if (before, after) in edges:
+                walked.add((before, after))
+                assert ledger.row(key).state == after
+    assert walked == edges
+
+
+@promise("K5")
+def test_no_token_and_no_spec_is_in_what_is_printed_of_a_proposal():
+    bench = MutationBench(ORCHARD)
+    sealed = bench.propose("plant", gate={"pin": "4711"})
+    asked = bench.begin(sealed.token)
+    assert sealed.token not in repr(sealed)
+    assert asked.state not in repr(asked)
+    assert "4711" not in repr(bench.store.find(sealed.token))

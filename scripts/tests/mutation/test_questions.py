@@ -12,7 +12,7 @@ from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.mutation.answers import REQUESTED_SCHEMA, Silence, Status
 from assisted_benchmark.mutation.proposal import Session
 from assisted_benchmark.mutation.questions import Call
-from assisted_benchmark.mutation.results import TokenState
+from assisted_benchmark.mutation.results import Predicates, TokenState
 from assisted_benchmark.mutation.states import State
 
 WAIT = 300 * SECOND
@@ -64,6 +64,7 @@ def test_a_state_is_good_for_its_own_call_only_and_stays_good_for_it():
         bench.broker.resume(AGENT, confirming(mine), asked.state.upper() + " ", ACCEPT),
     ]
     assert {each.reason for each in foreign} == {Reason.REPLAYED}
+    assert {each.predicates for each in foreign} == {Predicates(not_previously_used=False)}
     assert bench.creates == 0
     assert bench.resume(mine, asked).executed is True
     assert bench.resume(other, beside, DECLINE).reason is Reason.DECLINED
@@ -123,13 +124,17 @@ def test_an_answer_right_before_the_end_counts():
     assert bench.resume(token, asked).executed is True
 
 
+CALLS = {"a confirmation": lambda bench: bench.begin("chg-1-" + "0" * 24), "a proposal": lambda bench: bench.propose()}
+
+
 @promise("M20")
-def test_silence_is_recorded_at_the_next_call_and_told_to_whoever_comes_back():
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_silence_is_recorded_at_the_next_call_and_told_to_whoever_comes_back(call):
     bench = MutationBench()
     token = bench.token()
     asked = bench.begin(token)
     bench.clock.advance(WAIT)
-    bench.begin("chg-1-" + "0" * 24)
+    call(bench)
     assert bench.state(token) == State.REFUSED
     (ended,) = [each for each in bench.receipts() if each["reason"] == "timed_out"]
     refused = bench.resume(token, asked)

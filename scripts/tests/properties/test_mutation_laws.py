@@ -1,19 +1,78 @@
 """The mutation broker against a tiny model: whatever comes in whatever order, each agreed change is sent once."""
 
+import json
+
 from attrs import define
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 from marks import promise
-from mutation_bench import ACCEPT, AGENT, DECLINE, TTL, MutationBench
+from mutation_bench import ACCEPT, AGENT, DECLINE, ORCHARD, TTL, MutationBench
 
+from assisted_benchmark.kernel.canonical import canonical_bytes, parse
 from assisted_benchmark.kernel.clock import SECOND
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.text import invisible
 from assisted_benchmark.mutation.answers import Silence
 from assisted_benchmark.mutation.broker import WAIT_NS
+from assisted_benchmark.mutation.compiler import request_digest
 from assisted_benchmark.mutation.proposal import Session
-from assisted_benchmark.mutation.results import NeedsAnswer
+from assisted_benchmark.mutation.results import NeedsAnswer, Refusal
 from assisted_benchmark.mutation.states import State
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(st.text(max_size=8), below, max_size=3),
+    max_leaves=8,
+)
+
+
+@promise("M5", "M6")
+@given(raw=st.binary(max_size=60) | JSON.map(lambda value: json.dumps(value).encode()))
+@settings(max_examples=150, deadline=None)
+def test_whatever_bytes_come_in_nothing_is_sent_and_nothing_is_raised(raw):
+    bench = MutationBench()
+    assert isinstance(bench.broker.propose(AGENT, raw), Refusal)
+    assert isinstance(bench.broker.begin(AGENT, raw, can_ask=True), Refusal)
+    assert isinstance(bench.broker.resume(AGENT, raw, "", ACCEPT), Refusal)
+    assert (bench.endpoint.asks, bench.endpoint.creates) == ([], [])
+
+
+@promise("M5", "M6", "M15")
+@given(
+    species=st.text(max_size=30),
+    labels=st.dictionaries(st.text(max_size=10), st.text(max_size=20), max_size=3),
+    weight=st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**53) + 1, 2**53 - 1),
+    more=st.dictionaries(st.sampled_from(["gate", "colour", "count"]), JSON, max_size=2),
+)
+@settings(max_examples=150, deadline=None)
+def test_a_spec_is_refused_with_nothing_sent_or_shown_whole_and_sent_as_it_was_shown(species, labels, weight, more):
+    bench = MutationBench(ORCHARD)
+    spec = {"species": species, "count": 1, "labels": labels, "weight": weight, **more}
+    sealed = bench.propose("plant", spec)
+    if isinstance(sealed, Refusal):
+        assert bench.endpoint.asks == []
+        return
+    assert not any(invisible(char) for each in (species, *labels, *labels.values()) for char in each)
+    asked = bench.begin(sealed.token)
+    for each in (species, *labels.values()):
+        assert f": {json.dumps(each, ensure_ascii=False)}\n" in asked.message
+    bench.resume(sealed.token, asked)
+    ((*_, dry),), ((*_, real),) = bench.endpoint.asks, bench.endpoint.creates
+    assert dry == real
+    assert sealed.request == request_digest("plant", real)
+    assert canonical_bytes(parse(real)) == real
+
+
+@promise("M17")
+@given(answer=JSON | st.fixed_dictionaries({"action": JSON, "content": JSON | st.just({"confirm": True})}))
+@settings(max_examples=150, deadline=None)
+def test_no_answer_but_the_one_acceptance_lets_a_change_through(answer):
+    bench = MutationBench()
+    end = bench.confirm(bench.token("network"), answer)
+    assert isinstance(end, Refusal)
+    assert bench.creates == 0
+
 
 CAPACITY = 3
 SESSIONS = st.sampled_from([AGENT, Session("run-2", "agent")])
