@@ -41,7 +41,6 @@ class _Group:
 class _Chain:
     """The receipts of a run, and those of its groups that a crash must not leave as they are."""
 
-    head: str
     lines: list[bytes] = Factory(list)
     in_flight: set[bytes] = Factory(set)
 
@@ -84,7 +83,7 @@ class MemoryLedger:
             for group in groups:
                 self._groups[group] = run
             if self._initial in self._in_flight:
-                self._chains[run] = _Chain(first_prev(self._id, run), in_flight=set(groups))
+                self._chains[run] = _Chain(in_flight=set(groups))
             return True
 
     def run_record(self, run: str) -> bytes | None:
@@ -172,7 +171,7 @@ class MemoryLedger:
             lost = tuple(sorted(chain.in_flight))
             for name in lost:
                 group = self._touch(name, run)
-                draft = crash_draft(name, group.row, group.state == self._claimed, at, chain.head)
+                draft = crash_draft(name, group.row, group.state == self._claimed, at, self._end(run, chain))
                 after = self._table.after_crash[group.state]
                 self._append(run, draft, name, group.state, after)
                 group.state = after
@@ -189,8 +188,8 @@ class MemoryLedger:
             self._require_run(run)
             chain = self._chains.get(run)
             if chain is None:
-                return Head(0, first_prev(self._id, run))
-            return Head(len(chain.lines), Digest(chain.head))
+                chain = _Chain()
+            return Head(len(chain.lines), self._end(run, chain))
 
     def runs(self) -> tuple[str, ...]:
         with self._lock:
@@ -235,10 +234,13 @@ class MemoryLedger:
         chain = self._chains.get(run)
         if chain is None:
             self._require_run(run)
-            chain = _Chain(first_prev(self._id, run))
+            chain = _Chain()
         name = draft.group if group is None else group.hex()
-        line = write_line(draft, self._id, run, len(chain.lines) + 1, chain.head, name, before, state)
-        chain.lines.append(line)
-        chain.head = line_digest(line)
+        prev = self._end(run, chain)
+        chain.lines.append(write_line(draft, self._id, run, len(chain.lines) + 1, prev, name, before, state))
         self._chains[run] = chain
         return chain
+
+    def _end(self, run: str, chain: _Chain) -> Digest:
+        """What the run's next receipt names as the one before it: worked out when asked for, not before a send."""
+        return line_digest(chain.lines[-1]) if chain.lines else first_prev(self._id, run)
