@@ -8,10 +8,11 @@ again, whatever comes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from assisted_benchmark.kernel.canonical import Json, parse
-from assisted_benchmark.kernel.errors import CanonicalError, HarnessError, LedgerError
+from assisted_benchmark.kernel.errors import CanonicalError, HarnessError, InputError, LedgerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.mutation.answers import DETAILS, REQUESTED_SCHEMA, Answer, Status, status_of
 from assisted_benchmark.mutation.changes import ChangeContract, ChangeType
@@ -172,7 +173,10 @@ class Confirmer:
         """The request that the stored spec compiles to now, which must be the bound one."""
         proposal = found.proposal
         change = self._contract.change(proposal.change)
-        compiled = None if change is None else self._compile(change, proposal.spec.value)
+        compiled = None
+        if change is not None:
+            with suppress(InputError):  # what does not compile any more is not the bound request
+                compiled = self._compile(change, proposal.spec.value)
         if failed := first_failing(self._checks.binding, Recompiled(proposal, self._contract, compiled)):
             return self._end(session, found, failed[0].reason, str(failed[1]), None, predicates=_UNBOUND)
         if change is None or compiled is None:

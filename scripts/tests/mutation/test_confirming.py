@@ -221,8 +221,13 @@ def relabelling(change, spec):
     return compile_change(evolve(change, name="network"), spec)
 
 
+def failing(change, spec):
+    """A mapping that has come to make what is no JSON value."""
+    return compile_change(change, {**spec, "name": float("nan")})
+
+
 @promise("M10", "M13")
-@pytest.mark.parametrize("compiler", [drifting, relabelling])
+@pytest.mark.parametrize("compiler", [drifting, relabelling, failing])
 def test_a_mapping_that_drifted_stops_with_nothing_sent_and_nobody_asked(compiler):
     bench = MutationBench()
     token = bench.token()
