@@ -1,5 +1,6 @@
 """The mutation fixtures that ship: they pass, they use everything there is, and each check's absence is caught."""
 
+import sys
 from functools import partial
 
 import orjson
@@ -14,7 +15,7 @@ from assisted_benchmark.mutation.moments import Moment
 from assisted_benchmark.mutation.states import State
 from assisted_benchmark.suite.bench import Bench
 from assisted_benchmark.suite.case import Servers
-from assisted_benchmark.suite.mutation import seat
+from assisted_benchmark.suite.mutation import seat, world
 from assisted_benchmark.suite.mutation.faults import At, Kind, Mappings, Tampers
 from assisted_benchmark.suite.mutation.scenario import Asks, Era, Human, Recall
 from assisted_benchmark.suite.plan import RunPlan
@@ -163,3 +164,18 @@ def test_the_endpoints_process_comes_to_what_its_model_comes_to(name):
     served, modelled = ran(case).result, ran(case, servers="in_process").result
     assert (served.verdict, served.misses, served.detail) == (Verdict.PASSED, (), "")
     assert (served.calls, served.confirmed, served.ends) == (modelled.calls, modelled.confirmed, modelled.ends)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda patch: patch.setitem(sys.modules, "assisted_benchmark.mutation.http_endpoint", None), "could_not_run"),
+        (lambda patch: patch.setattr(world, "START_SECONDS", 1e-9), "deadline_exceeded"),
+    ],
+    ids=["no HTTP client is installed", "it does not listen in time"],
+)
+def test_an_endpoints_process_that_cannot_be_had_gives_no_verdict(spoil, reason, monkeypatch):
+    (case,) = select(ALL, ids={"mutation/over-http/accepted"})
+    spoil(monkeypatch)
+    result = ran(case).result
+    assert (result.verdict, result.reason) == (Verdict.COULD_NOT_RUN, reason)

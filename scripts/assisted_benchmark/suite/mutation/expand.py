@@ -120,7 +120,7 @@ class _Expansion:
         part, in_agent, in_faults = self._part(parts)
         agent = self._agent(part, (*in_agent, "agent"))
         for index, fault in enumerate(part.faults):
-            if fault.turn > len(agent.shots):
+            if fault.turn > len(agent.shots) and (agent.shots or not agent.plans):
                 detail = f"the agent makes {len(agent.shots)} calls, so a fault at the {fault.turn}. never strikes"
                 where = (*in_faults, "faults", index, "turn")
                 self.flaws.add(Reason.UNKNOWN_REFERENCE, where, detail, "without `turn` it strikes at the last")
@@ -181,7 +181,7 @@ class _Expansion:
         goal = self._scenario.goal or (agent.change if isinstance(agent, Playing) else "")
         if not goal and isinstance(agent, Goal):
             goal = self._contract.changes[0].name
-        change = self._change(goal, ("goal",)) if goal else None
+        change = self._change(goal, ("goal",)) if self._scenario.goal else self._contract.change(goal)
         if change is None:
             return ()
         return (hashlib.sha256(compile_change(change, change.example.value).body).hexdigest(),)
@@ -198,7 +198,8 @@ class _Expansion:
             name, named, where = f"plan:{spec.change}", spec.change, (*path, "plan")
         else:
             name, named, where = "oracle", self._scenario.goal or self._contract.changes[0].name, ("goal",)
-        self._change(named, where)
+        if self._change(named, where) is None:
+            return ChangeAgent(name=name, plans=True)
         faulty = bool(part.faults)
         turns = (
             Turn(move=Propose(named=named), expected="" if faulty else ADMITTED),
