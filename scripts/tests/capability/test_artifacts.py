@@ -154,6 +154,29 @@ def test_an_expired_artifact_is_forgotten_with_its_bytes_once_nobody_else_has_th
     assert bench.blobs.keys() == {sha(b"last")}
 
 
+@promise("C28")
+def test_an_artifact_is_kept_for_a_day_by_either_clock():
+    assert KEPT_FOR_NS == 24 * 3600 * 10**9
+    bench = Bench()
+    start = bench.clock.now().wall_ns
+    bench.clock.advance(KEPT_FOR_NS - 1)
+    bench.clock.set_wall(start)
+    assert isinstance(bench.read(), Chunk)
+    bench.clock.advance(1)
+    bench.clock.set_wall(start)
+    assert bench.read().reason is Reason.EXPIRED
+
+
+@promise("C28")
+def test_what_is_published_again_is_verified_again_at_its_first_read():
+    bench = Bench()
+    assert isinstance(bench.read(0), Chunk)
+    bench.clock.advance(KEPT_FOR_NS)
+    bench.artifact = bench.store.publish(ORIGIN, DATA, "text/plain")
+    bench.corrupt(b"0123456788")
+    assert bench.read(0).reason is Reason.ARTIFACT_CORRUPT
+
+
 # --- the access list
 
 

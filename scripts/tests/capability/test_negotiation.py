@@ -24,6 +24,7 @@ def an_offer(lowest: int, highest: int, mandatory: str = "", optional: str = "")
         ((1, 3), (2, 5), 3, 3),
         ((1, 9), (1, 4), 4, 4),
         ((4, 4), (1, 9), 2, 4),
+        ((1, 2**53 - 1), (1, 2**53 - 1), 1, 2**53 - 1),
     ],
 )
 def test_the_highest_common_version_is_spoken(ours, theirs, floor, version):
@@ -91,6 +92,10 @@ def test_an_offer_that_is_none_is_told_so_whoever_makes_it(bad):
     assert negotiate(
         fine, Offer(lowest=1, highest=1, optional=tuple(f"f{n}" for n in range(MAX_FEATURES))), 1
     ) == Agreed(1)
+
+
+def test_an_offer_has_at_most_64_features():
+    assert MAX_FEATURES == 64
 
 
 def test_there_are_five_outcomes():

@@ -10,6 +10,7 @@ from registry_bench import PULP_TOOLS
 
 from assisted_benchmark.capability.progress import Event, Progress
 from assisted_benchmark.capability.registry import Bounds
+from assisted_benchmark.kernel.canonical import SAFE_INTEGER
 
 
 def an_event(sequence, current, total, **more):
@@ -28,6 +29,13 @@ def test_events_that_rise_are_told_and_kept():
     assert told == [Event(1, 0, 10), Event(2, 0, 10, "half"), Event(9, 10, 10)]
     assert progress.events == tuple(events)
     assert progress.fault == ""
+
+
+@promise("C27")
+def test_numbers_and_messages_may_be_as_large_as_they_are_allowed():
+    events = [an_event(1, 0, SAFE_INTEGER, message="x" * 1024), an_event(SAFE_INTEGER, SAFE_INTEGER, SAFE_INTEGER)]
+    progress, _ = progress_of(*events)
+    assert progress.events == tuple(events)
 
 
 @promise("C27")
