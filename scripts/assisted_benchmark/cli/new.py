@@ -17,16 +17,16 @@ _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def command(arguments: argparse.Namespace) -> int:
-    """Write fixtures/live/ID.scenario.yaml; an existing file is never overwritten."""
+    """Write fixtures/FOLDER/ID.scenario.yaml; an existing file is never overwritten."""
     if len(arguments.id) > 100 or _ID.fullmatch(arguments.id) is None:
         raise MisuseError(Reason.MISUSE, f"`{shown(arguments.id)}` is no id; use lower-case words joined by `-`")
     root = root_of(arguments)
-    path = root / "fixtures" / "live" / f"{arguments.id}.scenario.yaml"
-    text = scaffold(root, arguments.id, policy=arguments.policy, candidate=arguments.candidate)
+    new = scaffold(root, arguments.id, policy=arguments.policy, candidate=arguments.candidate)
+    path = root / "fixtures" / new.folder / f"{arguments.id}.scenario.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("x", encoding="utf-8") as out:
-            out.write(text)
+            out.write(new.text)
     except FileExistsError as error:
         raise MisuseError(Reason.DUPLICATE_ID, f"`{path}` is there already; choose another id") from error
     print(f"written: {path}")

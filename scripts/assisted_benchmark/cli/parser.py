@@ -34,8 +34,9 @@ _EXAMPLES = {
 environment:
   ASSISTED_BENCHMARK_BEARER                       the token that the endpoint at --origin wants
   EQUINIX_MCP_ALLOW_UNCONFIRMED_MUTATIONS=true    lets clients that cannot ask a person confirm unasked""",
-    "new": """example:
-  assisted-benchmark new late-click --policy ui-decision --candidate approve""",
+    "new": """examples:
+  assisted-benchmark new late-click --policy ui-decision --candidate approve
+  assisted-benchmark new one-network --policy fabric --candidate network    of a change contract""",
     "merge": """example:
   assisted-benchmark merge runs/0001 runs/0002    one report of the shards 1/2 and 2/2""",
     "doctor": """example:
@@ -131,8 +132,12 @@ def parser() -> argparse.ArgumentParser:
 
     new = _verb(verbs, "new", "write a new scenario to start from")
     new.add_argument("id", metavar="ID", help="lower-case words joined by `-`; names the file")
-    new.add_argument("--policy", metavar="ID", help="the policy it runs under (default: the only one)")
-    new.add_argument("--candidate", metavar="NAME", help="the candidate its agent chooses (default: the first)")
+    new.add_argument(
+        "--policy", metavar="ID", help="the policy or change contract it runs under (default: the only one)"
+    )
+    new.add_argument(
+        "--candidate", metavar="NAME", help="the candidate, or change type, its agent chooses (default: the first)"
+    )
     _root(new)
 
     doctor = _verb(verbs, "doctor", "say whether this machine can run the suite")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 from assisted_benchmark.kernel.errors import MisuseError
 from assisted_benchmark.kernel.reasons import Reason
@@ -14,7 +15,14 @@ from assisted_benchmark.suite.plan import MEMORY, RunPlan
 from assisted_benchmark.suite.result import CaseResult
 
 
-def scaffold(root: Path, scenario_id: str, *, policy: str | None = None, candidate: str | None = None) -> str:
+class New(NamedTuple):
+    """A scenario's text, and the folder below fixtures/ that such scenarios are in."""
+
+    folder: str
+    text: str
+
+
+def scaffold(root: Path, scenario_id: str, *, policy: str | None = None, candidate: str | None = None) -> New:
     """A scenario that runs as it stands, of the broker whose policy it names.
 
     Without `policy` the root's only one is taken, without `candidate` the first of its file.
@@ -22,13 +30,14 @@ def scaffold(root: Path, scenario_id: str, *, policy: str | None = None, candida
     Raises:
         MisuseError: no such policy or candidate, or several policies to choose from.
     """
-    shelves = {name: shelf for shelf in Catalogue(root).shelves.values() for name in shelf.policies}
+    shelves = {name: each for each in Catalogue(root).shelves.items() for name in each[1].policies}
     name = policy or (next(iter(shelves)) if len(shelves) == 1 else "")
     if name not in shelves:
         known = ", ".join(sorted(shelves)) or "none yet; write contracts/NAME.policy.yaml"
         asked = f"no policy is named `{shown(name)}`; {did_you_mean(name, shelves)}" if name else "which policy?"
         raise MisuseError(Reason.UNKNOWN_REFERENCE, f"{asked} known: {known}")
-    return shelves[name].scaffold(scenario_id, name, candidate, _played)
+    folder, shelf = shelves[name]
+    return New(folder, shelf.scaffold(scenario_id, name, candidate, _played))
 
 
 def _played(case: Case) -> CaseResult:

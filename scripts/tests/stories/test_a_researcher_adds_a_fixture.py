@@ -23,7 +23,7 @@ from assisted_benchmark.suite.runner import (
 @promise("H1", "H15")
 def test_from_an_empty_folder_to_a_scored_case_and_a_verified_run(tmp_path):
     root = a_root(tmp_path)
-    path = add(root, "mine", scaffold(root, "mine", policy="ui-reading", candidate="hold"))
+    path = add(root, "mine", scaffold(root, "mine", policy="ui-reading", candidate="hold").text)
 
     # A typing error is shown with its place and what was meant.
     path.write_text(path.read_text().replace("expect:", "expects:"))

@@ -220,7 +220,7 @@ def test_a_program_that_does_not_stand_here_is_shown_at_its_place(tmp_path, prog
 )
 def test_a_new_scenario_runs_as_it_stands(tmp_path, given, agent):
     root = a_root(tmp_path)
-    text = scaffold(root, "mine", **given)
+    text = scaffold(root, "mine", **given).text
     assert agent in text.splitlines()
     add(root, "mine", text)
     assert [case.id for case in discover(root)] == ["live/mine/plain", "live/mine/extra-argument"]
@@ -247,7 +247,7 @@ def test_the_only_policy_need_not_be_named(tmp_path):
     for path in (root / "contracts").glob("*.policy.yaml"):
         if path.name != "lba-witness.policy.yaml":
             path.unlink()
-    assert "policy: lba-witness" in scaffold(root, "mine")
+    assert "policy: lba-witness" in scaffold(root, "mine").text
 
 
 SAME = "agent: {plan: approve}\nrun: {run: same}\n"

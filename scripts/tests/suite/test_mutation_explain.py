@@ -75,7 +75,7 @@ def test_what_was_sent_passed_every_check():
 @pytest.mark.parametrize("change", [None, "connection", "network", "service-token"])
 def test_a_new_mutation_scenario_passes_as_it_stands(tmp_path, change):
     root = a_root(tmp_path)
-    add(root, "mine", scaffold(root, "mine", policy="fabric", candidate=change))
+    add(root, "mine", scaffold(root, "mine", policy="fabric", candidate=change).text)
     assert lint(root) == []
     results = [ran(case).result for case in discover(root)]
     assert [(each.id, each.agent, each.verdict, each.sent) for each in results] == [
@@ -99,5 +99,5 @@ def test_an_example_that_does_not_pass_is_told_as_it_came(tmp_path):
     contract.write_text(
         contract.read_text().replace("/fabric/v4/networks\n    accepts", "/fabric/v4/netz\n    accepts")
     )
-    text = scaffold(root, "mine", policy="fabric", candidate="network")
+    text = scaffold(root, "mine", policy="fabric", candidate="network").text
     assert "expect: {decisions: [dry_run_failed], ends: none}" in text.splitlines()

@@ -13,7 +13,7 @@ from assisted_benchmark.suite.runner import discover, scaffold
 @pytest.mark.parametrize("policy", sorted(LiveShelf(ROOT, None).policies))
 def test_a_new_scenario_passes_for_every_policy_that_ships(tmp_path, policy):
     root = a_root(tmp_path)
-    add(root, "mine", scaffold(root, "mine", policy=policy))
+    add(root, "mine", scaffold(root, "mine", policy=policy).text)
     results = [ran(case).result for case in discover(root)]
     assert [(each.id, each.verdict, each.misses, each.detail) for each in results] == [
         ("live/mine/plain", Verdict.PASSED, (), ""),
@@ -22,11 +22,11 @@ def test_a_new_scenario_passes_for_every_policy_that_ships(tmp_path, policy):
 
 
 def test_the_first_candidate_is_the_files_first():
-    assert "agent: {plan: tokyo}" in scaffold(ROOT, "mine", policy="real-time").splitlines()
+    assert "agent: {plan: tokyo}" in scaffold(ROOT, "mine", policy="real-time").text.splitlines()
 
 
 def test_a_plan_that_fails_is_told_as_it_came():
-    assert scaffold(ROOT, "mine", policy="ui-elsewhere").splitlines()[-4:] == [
+    assert scaffold(ROOT, "mine", policy="ui-elsewhere").text.splitlines()[-4:] == [
         "# What it came to when this file was written, for the plan does not succeed; keep it if it is meant.",
         "expect: {decisions: [failed], ends: sealed}",
         "proposals:",
@@ -38,4 +38,4 @@ def test_a_plan_that_cannot_be_played_here_is_taken_to_succeed(tmp_path):
     root = a_root(tmp_path)
     contract = root / "contracts/real-time.contract.yaml"
     contract.write_text(contract.read_text().replace('"2026.10.19"', '"1.0.0"'))
-    assert "expect: {ends: succeeded}" in scaffold(root, "mine", policy="real-time").splitlines()
+    assert "expect: {ends: succeeded}" in scaffold(root, "mine", policy="real-time").text.splitlines()
