@@ -58,7 +58,7 @@ def reply(request_id, result):
 class Agent:
     """The agent's side of a session that a thread serves. Waits are for what must come, never for time to pass."""
 
-    def __init__(self, *tools, clock=None, limits=None, instructions="", session=("run-1", "agent-1")):
+    def __init__(self, *tools, clock=None, limits=None, instructions="", session=("run-1", "agent-1"), **options):
         ours, self._said = os.pipe()
         self._heard, theirs = os.pipe()
         self._ours = (ours, theirs)
@@ -70,12 +70,13 @@ class Agent:
             read_fd=ours,
             write_fd=theirs,
             limits=limits or Limits(),
+            **options,
         )
         self.broken = threading.Event()  # set once the session has found that nobody reads
         ring = self.session._out._on_broken
         self.session._out._on_broken = lambda: self.broken.set() or ring()
         self.crash = None
-        self._thread = threading.Thread(target=self._serve)
+        self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
     def _serve(self):

@@ -38,6 +38,7 @@ from assisted_benchmark.mutation.broker import MutationBroker
 from assisted_benchmark.mutation.changes import ChangeContract
 from assisted_benchmark.mutation.changes_document import load_changes
 from assisted_benchmark.mutation.ports import Endpoint
+from assisted_benchmark.mutation.proposal import Session as BrokerSession
 from assisted_benchmark.mutation.states import MUTATION_TABLE
 from assisted_benchmark.mutation.store import ProposalStore
 from assisted_benchmark.suite.catalogue import PINS_FILE
@@ -74,7 +75,13 @@ def command(arguments: argparse.Namespace) -> int:
             _say(f"{len(left)} changes that a crash left open are closed: the receipts say how")
         if sys.stdin.isatty():
             _say("this speaks to an MCP client; --print-config shows how to tell one of it, Ctrl-D ends it")
-        session = AgentSession(Face(tools, instructions(contract)), _SESSION, clock, write_fd=_wire())
+        session = AgentSession(
+            Face(tools, instructions(contract)),
+            _SESSION,
+            clock,
+            write_fd=_wire(),
+            on_malformed=partial(broker.refuse_malformed, BrokerSession(*_SESSION)),
+        )
         try:
             session.serve()
         finally:

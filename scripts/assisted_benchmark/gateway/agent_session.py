@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import select
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -70,8 +70,15 @@ class Face:
         return [tool.definition for tool in self.registered.values()]
 
 
+def _unrecorded(_reason: Reason, _detail: str) -> None:
+    """Nobody keeps receipts."""
+
+
 class AgentSession:
-    """Serves one agent on two descriptors, which stay the caller's."""
+    """Serves one agent on two descriptors, which stay the caller's.
+
+    `on_malformed` hears of each line that was no message, from the thread that reads: the broker's receipt of it.
+    """
 
     def __init__(
         self,
@@ -82,7 +89,9 @@ class AgentSession:
         read_fd: int = 0,
         write_fd: int = 1,
         limits: Limits | None = None,
+        on_malformed: Callable[[Reason, str], object] = _unrecorded,
     ) -> None:
+        self._on_malformed = on_malformed
         self._face = face
         self._session = session
         self._clock = clock
@@ -150,13 +159,20 @@ class AgentSession:
         if refused:
             self._out.send(refused)
         if isinstance(frame, Bad):
-            self._record(Odd.BAD_LINE, frame.detail, frame.reason)
+            self._take_malformed(frame)
         if isinstance(frame, Response) or (isinstance(frame, Bad) and frame.reply):
             self._take_answer(frame)
         elif isinstance(frame, Request) and not refused:
             self._serve(frame, pool)
         elif cancelled is not None:
             cancelled.cancel()
+
+    def _take_malformed(self, frame: Bad) -> None:
+        self._record(Odd.BAD_LINE, frame.detail, frame.reason)
+        try:
+            self._on_malformed(frame.reason, frame.detail)
+        except HarnessError as broken:  # the session goes on, and tells at its end that a receipt is missing
+            self._record(Odd.CALLBACK_FAILED, broken.detail, broken.reason)
 
     def _take_answer(self, frame: Response | Bad) -> None:
         odd = self._questions.take(frame)

@@ -34,7 +34,7 @@ class Limits(NamedTuple):
 
     line: int = MIB
     calls: int = 32  # that run at a time
-    waiting: int = 1024  # that wait for their turn
+    waiting: int = 256  # that wait for their turn
     call_ns: int = 60 * SECOND  # of a call, without the time that people took
     human_ns: int = 600 * SECOND  # of one question, at most
     write_ns: int = 10 * SECOND  # for which a client may leave a line unread

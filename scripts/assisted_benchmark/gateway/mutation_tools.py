@@ -109,10 +109,15 @@ class _Pair:
         if call.resumed is not None:
             return self._broker.resume(session, raw, *call.resumed, cancelled)
         begun = self._broker.begin(session, raw, call.can_ask, cancelled)
-        if not isinstance(begun, NeedsAnswer) or call.era is Era.STATELESS:
+        if not isinstance(begun, NeedsAnswer):
             return begun
-        heard = call.ask(begun.message, begun.requested_schema, begun.wait_ns)
-        answer: Answer = NoAnswer(heard.value) if isinstance(heard, Silence) else heard
+        if call.era is Era.HANDSHAKE:
+            heard = call.ask(begun.message, begun.requested_schema, begun.wait_ns)
+            answer: Answer = NoAnswer(heard.value) if isinstance(heard, Silence) else heard
+        elif call.cancelled:
+            answer = NoAnswer.CANCELLED  # nobody will hear the question, so that nobody can answer it
+        else:
+            return begun
         return self._broker.resume(session, raw, begun.state, answer, cancelled)
 
     def _result(self, answer: Answered, *, failed: bool) -> dict[str, Json]:

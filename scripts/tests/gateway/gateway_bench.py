@@ -15,6 +15,7 @@ from assisted_benchmark.kernel.keys import KeyRing
 from assisted_benchmark.ledger.memory import MemoryLedger
 from assisted_benchmark.mutation.broker import MutationBroker
 from assisted_benchmark.mutation.changes_document import load_changes
+from assisted_benchmark.mutation.proposal import Session as BrokerSession
 from assisted_benchmark.mutation.states import MUTATION_TABLE
 from assisted_benchmark.mutation.store import ProposalStore
 from assisted_benchmark.wire.outcomes import Era
@@ -74,6 +75,9 @@ class Changes:
         store = ProposalStore(ledger=self.ledger, clock=self.clock, chance=SeededChance("s"), keys=keys)
         options = {"wait_ns": MINUTE} | options
         self.broker = MutationBroker(contract=a_contract(), endpoint=self.endpoint, store=store, **options)
+
+    def refuse_malformed(self, reason, detail):
+        return self.broker.refuse_malformed(BrokerSession("run-1", "agent-1"), reason, detail)
 
     @property
     def tools(self):

@@ -490,7 +490,7 @@ def test_more_calls_than_can_wait_are_refused_and_the_others_are_made(agent):
 
 
 def test_a_flood_is_answered_line_by_line(agent):
-    ours = agent(a_tool("act")).opened()
+    ours = agent(a_tool("act"), limits=Limits(waiting=1024)).opened()
     lines = [json.dumps(each).encode() + b"\n" for n in range(500) for each in (call(n), ask(f"p{n}", "ping"))]
     bad = [b"{}\n"] * 500
     flood = threading.Thread(target=ours.says, args=[b"".join(lines + bad)])

@@ -109,12 +109,12 @@ def test_cancelled_during_the_question_nothing_is_sent_and_the_token_is_consumed
 
 
 @promise("M21", "W5")
-@pytest.mark.parametrize("moment", [Moment.CONSUMED, Moment.ANSWERED, Moment.CLAIM, Moment.CLAIMED])
+@pytest.mark.parametrize("moment", [Moment.CONSUMED, Moment.ASK, Moment.ANSWERED, Moment.CLAIM, Moment.CLAIMED])
 @pytest.mark.parametrize("era", [Era.HANDSHAKE, Era.STATELESS])
 def test_cancelled_before_the_send_nothing_is_sent_and_the_token_is_consumed(halted, moment, era):
     ours, agent, halt = halted(moment, era)
     token = agent.proposes()
-    if moment is Moment.CONSUMED:
+    if moment in (Moment.CONSUMED, Moment.ASK):
         request_id = agent.confirms(token)
     else:
         (first, second), _ = agent.asked(token)

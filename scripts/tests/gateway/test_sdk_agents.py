@@ -42,7 +42,7 @@ class Peer:
         )
 
         async def run():
-            async with Client(launch, mode=self.mode, elicitation_callback=callback) as client:
+            async with asyncio.timeout(60), Client(launch, mode=self.mode, elicitation_callback=callback) as client:
                 assert client.protocol_version == VERSIONS[self.mode]
                 return await conversation(client)
 

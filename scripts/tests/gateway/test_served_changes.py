@@ -9,7 +9,9 @@ from gateway_bench import CONFIRM, ERAS, MINUTE, PROPOSE, YES, Changes, a_contra
 from marks import promise
 
 from assisted_benchmark.gateway.tools import select_tools
-from assisted_benchmark.wire.outcomes import Era
+from assisted_benchmark.kernel.errors import IntegrityError
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.wire.outcomes import Era, Odd
 from assisted_benchmark.workloads.fabric_api_faults import Act, FabricFault, FabricFaultKind
 
 both = pytest.mark.parametrize("era", ERAS)
@@ -409,3 +411,30 @@ def test_a_question_that_is_still_open_when_the_broker_closes_is_on_record(chang
     assert agent.pipes.rest() == []
     ours.broker.close()
     assert (ours.creates, ours.outcomes[-1]) == (0, "timed_out")
+
+
+# -- lines that are no calls
+
+
+@promise("W3")
+def test_a_line_that_is_no_message_has_a_receipt_without_a_word_of_it(changes):
+    ours = changes()
+    agent = ours.agent(on_malformed=ours.refuse_malformed)
+    agent.pipes.says(b'{"jsonrpc":"2.0","id":"x","method":"ping","params":{"SECRET":1,"SECRET":2}}\n')
+    assert agent.pipes.hears()["error"]["code"] == -32700
+    agent.pipes.rest()
+    assert ours.outcomes == ["duplicate_key"]
+    assert not any(b"SECRET" in line for line in ours.ledger.receipts("run-1"))
+
+
+@promise("W3")
+def test_a_receipt_that_cannot_be_written_does_not_end_the_session(changes):
+    def broken(reason, detail):
+        raise IntegrityError(Reason.LEDGER_TAMPERED, "a row was edited")
+
+    agent = changes().agent(on_malformed=broken)
+    agent.pipes.says(b"{}\n")
+    assert agent.pipes.hears()["error"]["code"] == -32600
+    agent.answer(agent.asks("ping"))
+    kinds = [(each.kind, each.reason) for each in agent.pipes.session.oddities]
+    assert kinds == [(Odd.BAD_LINE, Reason.MALFORMED_FRAME), (Odd.CALLBACK_FAILED, Reason.LEDGER_TAMPERED)]

@@ -4,6 +4,7 @@ What the endpoint was asked is written to REPORT at the end.
 """
 
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from assisted_benchmark.workloads.fabric_api import FabricApi, bearer_of
 from assisted_benchmark.workloads.fabric_api_endpoint import FabricEndpoint
 from assisted_benchmark.workloads.fabric_api_face import FabricFace
 
+signal.signal(signal.SIGTERM, signal.SIG_IGN)  # an impatient client may send it before the report is written
 root, report, wait_ns = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 contract = load_changes(root / "contracts" / "fabric.changes.yaml", root)
 clock, model = SystemClock(), FabricApi(0)
