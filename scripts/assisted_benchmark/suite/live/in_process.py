@@ -134,8 +134,9 @@ class InProcess:
             return Unavailable(Reason.SERVER_UNAVAILABLE, "the server has ended")
         # A model's list changes only with a notice, so an unchanged one is digested once and for all.
         live = _unchanged_list(pinned, face) if face.changes == 0 else tools_digest(face.tools())
-        changes = () if live == pinned.tools_digest else drift(pinned, face.tools())
-        return Observation(self._launches[server], live, tuple(change.line() for change in changes))
+        same = live == pinned.tools_digest
+        lines = () if same else tuple(change.line() for change in drift(pinned, face.tools()))
+        return Observation(self._launches[server], live, lines)
 
     def send(
         self,
