@@ -62,8 +62,10 @@ def _proposal(number: int, proposal: Explained) -> list[str]:
     lines += [f"   {shown(text, 500)}" for text in dict.fromkeys((proposal.meaning, proposal.detail)) if text]
     if failed:
         lines.append(f"   the check that failed: {failed[0]}; passed before it: {', '.join(passed) or 'none'}")
-    else:
+    elif passed:
         lines.append(f"   all {len(passed)} checks before the dispatch passed")
+    else:
+        lines.append("   it came to no check")
     if proposal.nearest:
         lines.append(f"   nearest candidate: {proposal.nearest}")
         lines += [f"     {shown(line, 300)}" for line in proposal.diff]

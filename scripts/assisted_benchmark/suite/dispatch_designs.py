@@ -72,7 +72,10 @@ class Ledgered:
             )
 
     def open_run(self, run: str, groups: Sequence[bytes]) -> None:
-        self.ledger.open_run(run, b"{}", groups)
+        # Every other group comes later than its run, so that both kinds are killed.
+        self.ledger.open_run(run, b"{}", groups[::2])
+        for group in groups[1::2]:
+            self.ledger.open_group(run, group, b"{}", self._draft(DECISION, "opened"))
 
     def recover(self, run: str) -> None:
         self.ledger.recover(run, self._clock.now())

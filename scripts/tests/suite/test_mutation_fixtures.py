@@ -80,6 +80,18 @@ def test_a_client_that_cannot_ask_gets_through_by_the_one_word_alone():
     assert {case.client.asks for case in of("cannot-ask")} == set(Asks) - {Asks.FORM}
 
 
+@promise("M13")
+def test_each_of_the_four_predicates_is_seen_to_pass_to_fail_and_not_to_be_asked():
+    said = {}
+    for case in CASES:
+        for name, word in case.expect.checks:
+            said.setdefault(name, set()).add(word)
+    # Whether there is a proposal is looked at first.
+    assert said.pop("proposal_exists") == {"passed", "failed"}
+    rest = ("not_expired", "not_previously_used", "spec_matches_binding")
+    assert said == {name: {"passed", "failed", "not_asked"} for name in rest}
+
+
 @promise("M20")
 def test_every_way_of_coming_back_is_tried():
     assert {shot.recall for case in CASES for shot in case.agent.shots if shot.confirms} >= set(Recall) - {

@@ -22,6 +22,10 @@ _CONFIRMATION = tuple(
 )
 
 
+# What is refused for these had passed every check; it failed at the endpoint or at the marker.
+_BEYOND = frozenset({Reason.DRY_RUN_FAILED, Reason.SERVER_UNAVAILABLE, Reason.LOST_RACE})
+
+
 def explained(case: MutationCase, answers: Sequence[tuple[Shot, Came]]) -> tuple[Explained, ...]:
     """Each call of a case that was played, with what the broker answered."""
     return tuple(_explained(case, *each) for each in answers)
@@ -47,7 +51,7 @@ def _explained(case: MutationCase, shot: Shot, came: Came) -> Explained:
 
 def _checks(shot: Shot, came: Came) -> tuple[tuple[str, str], ...]:
     names = tuple(name for name, _ in _CONFIRMATION) if shot.confirms else _PROPOSAL
-    if isinstance(came, Proposed | Confirmed):
+    if isinstance(came, Proposed | Confirmed) or (isinstance(came, Refusal) and came.reason in _BEYOND):
         return tuple((name, PASSED) for name in names)
     at = _failed(came) if isinstance(came, Refusal) else None
     if at is None:
