@@ -170,13 +170,13 @@ def _not_granted(q: Late) -> str:
     return "" if covered else "the grant does not cover the operation"
 
 
-def _says(fault: str, holds: Callable[[T], bool]) -> Callable[[T], str]:
-    return lambda question: "" if holds(question) else fault
+def _unless(holds: bool, fault: str) -> str:
+    return "" if holds else fault
 
 
 EARLY: Final[tuple[Check[Early], ...]] = (
     Check(Reason.STORE_UNAVAILABLE, lambda q: q.store_fault),
-    Check(Reason.DEADLINE_EXCEEDED, _says("there is no time", lambda q: not q.deadline.passed)),
+    Check(Reason.DEADLINE_EXCEEDED, lambda q: _unless(not q.deadline.passed, "there is no time")),
     Check(Reason.UNKNOWN_OPERATION, _known),
     Check(Reason.ACL_ONLY, _not_by_acl),
     *map(_input, (Reason.ARGUMENTS_INVALID, Reason.NON_CANONICAL_NUMBER, Reason.TOO_LARGE)),
@@ -185,38 +185,42 @@ EARLY: Final[tuple[Check[Early], ...]] = (
 LATE: Final[tuple[Check[Late], ...]] = (
     Check(
         Reason.WRONG_PRINCIPAL,
-        _says("it is another client's session", lambda q: q.enrolled.client == q.session.client),
+        lambda q: _unless(q.enrolled.client == q.session.client, "it is another client's session"),
     ),
     Check(Reason.WRONG_REGISTRATION, _wrong_registration),
-    Check(Reason.WRONG_PEER, _says("it is another process's session", lambda q: q.enrolled.peer == q.session.peer)),
+    Check(Reason.WRONG_PEER, lambda q: _unless(q.enrolled.peer == q.session.peer, "it is another process's session")),
     Check(Reason.WRONG_PUBLICATION, _wrong_publication),
     Check(
         Reason.NOT_IMPLEMENTED,
-        _says("the instance does not have it", lambda q: q.instance.capability(q.operation.id) is not None),
+        lambda q: _unless(q.instance.capability(q.operation.id) is not None, "the instance does not have it"),
         Term.IMPLEMENTED,
     ),
-    Check(Reason.NOT_BUILT, _says("it is not in the instance's build", lambda q: q.capability.built), Term.BUILT),
+    Check(Reason.NOT_BUILT, lambda q: _unless(q.capability.built, "it is not in the instance's build"), Term.BUILT),
     Check(Reason.HOST_UNAVAILABLE, _host_unavailable, Term.HOST_AVAILABLE),
-    Check(Reason.NOT_ACTIVATED, _says("it is not activated there", lambda q: q.capability.activated), Term.ACTIVATED),
+    Check(Reason.NOT_ACTIVATED, lambda q: _unless(q.capability.activated, "it is not activated there"), Term.ACTIVATED),
     Check(
         Reason.NOT_ELIGIBLE,
-        _says("the operator's policy does not have it", lambda q: q.operation.id in q.eligible),
+        lambda q: _unless(q.operation.id in q.eligible, "the operator's policy does not have it"),
         Term.POLICY_ELIGIBLE,
     ),
     Check(
         Reason.UNKNOWN_GRANT,
-        _says("there is no such grant of this client's", lambda q: q.grant is not None),
+        lambda q: _unless(q.grant is not None, "there is no such grant of this client's"),
         Term.CLIENT_GRANTED,
     ),
-    Check(Reason.REVOKED, _says("the grant was revoked", lambda q: q.ended is not Reason.REVOKED), Term.CLIENT_GRANTED),
-    Check(Reason.EXPIRED, _says("the grant has expired", lambda q: q.ended is not Reason.EXPIRED), Term.CLIENT_GRANTED),
+    Check(
+        Reason.REVOKED, lambda q: _unless(q.ended is not Reason.REVOKED, "the grant was revoked"), Term.CLIENT_GRANTED
+    ),
+    Check(
+        Reason.EXPIRED, lambda q: _unless(q.ended is not Reason.EXPIRED, "the grant has expired"), Term.CLIENT_GRANTED
+    ),
     Check(Reason.NOT_GRANTED, _not_granted, Term.CLIENT_GRANTED),
     Check(
         Reason.CONSENT_REQUIRED,
-        _says("the grant has admitted its one operation of this kind", lambda q: not q.spent),
+        lambda q: _unless(not q.spent, "the grant has admitted its one operation of this kind"),
         Term.CLIENT_GRANTED,
     ),
-    Check(Reason.SESSION_ENDED, _says("the client's session is over", lambda q: q.session_live), Term.SESSION_LIVE),
+    Check(Reason.SESSION_ENDED, lambda q: _unless(q.session_live, "the client's session is over"), Term.SESSION_LIVE),
 )
 
 # The whole order, with what lies between: bytes first, and after the checks the durable admission and the last look.

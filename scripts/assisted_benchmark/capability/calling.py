@@ -17,6 +17,7 @@ nothing does, nothing is sent.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 from attrs import frozen
@@ -31,7 +32,7 @@ from assisted_benchmark.capability.generations import Generations
 from assisted_benchmark.capability.granting import Authority, Granting, NotIssued
 from assisted_benchmark.capability.grants import DEFAULT_TTL_NS, Grant, Grants
 from assisted_benchmark.capability.lineage import Asked, Lineage
-from assisted_benchmark.capability.negotiation import NotAgreed, Offer, negotiate
+from assisted_benchmark.capability.negotiation import Negotiated, NotAgreed, Offer, negotiate
 from assisted_benchmark.capability.operations import Fresh, Met, Operations, Receipt
 from assisted_benchmark.capability.ports import Enrolled, Host, Instance, Session, Unavailable
 from assisted_benchmark.capability.progress import Event
@@ -122,6 +123,12 @@ def early(
         raise Refusal(failed.reason, f"{failed.detail}; no request was sent", failed.checked)
 
 
+@lru_cache(maxsize=64)
+def _agreed(theirs: Offer) -> Negotiated:
+    """What the pure function gives, known again for the offers that instances make call after call."""
+    return negotiate(OFFER, theirs, FLOOR)
+
+
 class _Steps:
     """One call on its way; each step raises Refusal where it says no."""
 
@@ -131,6 +138,7 @@ class _Steps:
         self._call = call
         self._deadline = deadline
         self._request_id = call.request_id or parts.desk.receipt_id()
+        self._known: Asked | None = None
 
     def all(self, listener: Callable[[Event], None]) -> Outcome:
         parts, call = self._parts, self._call
@@ -206,7 +214,7 @@ class _Steps:
         in_time(self._deadline)
         if isinstance(theirs, Unavailable):
             raise Refusal(theirs.reason, theirs.detail)
-        agreed = negotiate(OFFER, theirs, FLOOR)
+        agreed = _agreed(theirs)
         if isinstance(agreed, NotAgreed):
             raise Refusal(Reason.PROTOCOL_MISMATCH, f"{agreed.outcome}: {agreed.detail}; no request was sent")
 
@@ -267,12 +275,16 @@ class _Steps:
         return Way(self._session, call, asked, instance, grant, admitted.receipt, flight, self._deadline)
 
     def _asked(self, instance: Instance, grant_id: str) -> Asked:
-        call = self._call
+        call, known = self._call, self._known
+        if known is not None and known.lineage.grant == grant_id:
+            return known
         lineage = Lineage(
             self._session.client, instance.registration, grant_id, instance.publication, call.operation.id
         )
         key = call.key(self._request_id)
-        return Asked(lineage, key, call.operation.version, call.expected_state_generation, call.input)
+        asked = Asked(lineage, key, call.operation.version, call.expected_state_generation, call.input)
+        self._known = asked
+        return asked
 
     @property
     def _claims(self) -> bool:

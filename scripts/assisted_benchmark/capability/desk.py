@@ -38,7 +38,7 @@ class Desk(ReceiptDesk):
             reason,
             lineage.grant,
             "",
-            asked.hash,
+            asked.request_hash,
             instance,
             lineage.operation,
             arguments,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import NamedTuple
 
 from attrs import field, frozen
@@ -20,25 +19,28 @@ class Lineage(NamedTuple):
     operation: str
 
 
-@frozen(slots=False)
+@frozen
 class Asked:
-    """One operation as it was asked, `parameters` as RFC 8785 bytes; `expected` is a state generation, if any."""
+    """One operation as it was asked, `parameters` as RFC 8785 bytes; `expected` is a state generation, if any.
+
+    `request_hash` is over all of it, each part after its length. `identity` names its receipt: of lineage and key
+    alone, so that other content meets the same one.
+    """
 
     lineage: Lineage
     key: str
     version: int
     expected: int | None
     parameters: bytes = field(repr=False)
+    request_hash: Digest = field(init=False, repr=False)
+    identity: bytes = field(init=False, repr=False)
 
-    @cached_property
-    def hash(self) -> Digest:
-        """The request hash: over all of it, each part after its length."""
+    @request_hash.default
+    def _hash(self) -> Digest:
         expected = "" if self.expected is None else str(self.expected)
         texts = (*self.lineage, self.key, str(self.version), expected)
         return digest_of("operation-request@1", *map(str.encode, texts), self.parameters)
 
-    @cached_property
-    def identity(self) -> bytes:
-        """The name of the receipt: of the lineage and the key alone, so that other content meets the same one."""
-        texts = (*self.lineage, self.key)
-        return bytes.fromhex(digest_of("operation-identity@1", *map(str.encode, texts))[7:])
+    @identity.default
+    def _identity(self) -> bytes:
+        return bytes.fromhex(digest_of("operation-identity@1", *map(str.encode, (*self.lineage, self.key)))[7:])

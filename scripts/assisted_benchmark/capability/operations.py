@@ -180,7 +180,7 @@ class Operations:
                 self._desk.receipt_id(),
                 request_id,
                 asked.key,
-                asked.hash,
+                asked.request_hash,
                 asked.lineage,
                 instance,
                 asked.version,
@@ -281,7 +281,7 @@ class Operations:
     def _same(self, found: Receipt, asked: Asked) -> Met | Reason:
         if self._age(found.record) >= REPLAY_WINDOW_NS:
             return Reason.REPLAY_WINDOW_EXPIRED
-        return Met(found) if found.record.request_hash == asked.hash else Reason.IDEMPOTENCY_CONFLICT
+        return Met(found) if found.record.request_hash == asked.request_hash else Reason.IDEMPOTENCY_CONFLICT
 
     def _known_to_the_ledger(self, asked: Asked) -> Met | Reason:
         """The group is there and not at hand: it was let go of, another broker's, or its writing seemed to fail."""

@@ -758,7 +758,7 @@ def test_every_part_of_a_request_is_in_its_hash_and_only_lineage_and_key_in_its_
         "none expected": evolve(asked, expected=None),
         "parameters": evolve(asked, parameters=b"[]"),
     }
-    hashes = {asked.hash, *(each.hash for each in changed.values())}
+    hashes = {asked.request_hash, *(each.request_hash for each in changed.values())}
     assert len(hashes) == len(changed) + 1
     same = {name for name, each in changed.items() if each.identity == asked.identity}
     assert same == {"version", "expected", "none expected", "parameters"}
@@ -782,7 +782,7 @@ def test_what_goes_to_the_host_is_what_was_hashed():
     claimed, envelope = bench.world.requests[0]
     lineage = Lineage("client-1", "registration-of-instance-1", grant, "publication-1", GPU)
     asked = Asked(lineage, "r-1", 1, None, b"{}")
-    assert (claimed.permit.candidate, envelope.request_hash) == (asked.hash, asked.hash)
+    assert (claimed.permit.candidate, envelope.request_hash) == (asked.request_hash, asked.request_hash)
     assert (claimed.permit.server, claimed.permit.tool, claimed.permit.arguments) == ("instance-1", GPU, b"{}")
     assert (envelope.client, envelope.registration, envelope.grant, envelope.publication) == lineage[:4]
 

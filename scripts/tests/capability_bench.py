@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from attrs import evolve
-from registry_bench import PULP
 
 from assisted_benchmark.capability.broker import CapabilityBroker
 from assisted_benchmark.capability.counting import CountingHost, ScriptedConsent
 from assisted_benchmark.capability.ports import Capability, Instance, Session
 from assisted_benchmark.capability.projection import Projection
+from assisted_benchmark.capability.registry_document import load_registry
 from assisted_benchmark.capability.results import told
 from assisted_benchmark.capability.states import CAPABILITY_TABLE
 from assisted_benchmark.kernel.chance import SeededChance
@@ -25,6 +25,8 @@ from assisted_benchmark.ledger.memory import MemoryLedger
 from assisted_benchmark.ledger.receipts import verify
 from assisted_benchmark.ledger.sqlite import SqliteLedger
 
+ROOT = Path(__file__).resolve().parents[2]
+PULP = load_registry(ROOT / "contracts" / "pulp.registry.yaml", ROOT)
 PROJECTION = Projection(PULP)
 KEYS = KeyRing("k-1", b"m" * 32)
 MS = 1_000_000
