@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 from assisted_benchmark.kernel.chance import SystemChance
@@ -22,7 +26,7 @@ from assisted_benchmark.mutation.results import Confirmed, NeedsAnswer, Proposed
 from assisted_benchmark.mutation.states import MUTATION_TABLE
 from assisted_benchmark.mutation.store import ProposalStore
 from figures.bench import KEYS, ROOT
-from figures.figure import Figure, at_most, p50_us
+from figures.figure import Figure, at_most, p50_us, quiet
 
 _CALLS: Final = 500
 _PEER_CALLS: Final = 100
@@ -67,17 +71,17 @@ class Bench:
 def figures() -> Iterator[Figure]:
     """Two durabilities beside a peer, then flatness."""
     peer = {"mcp-changeset": _peer()}
-    few = _confirming(Durability.PROCESS, _FEW)
-    yield at_most("confirmation, consumed to recorded, sqlite process", "us", few, 150, peer)
-    yield at_most(
-        "confirmation, consumed to recorded, sqlite power", "us", _confirming(Durability.POWER, _FEW), 500, peer
-    )
-    many = _confirming(Durability.PROCESS, _MANY)
-    yield at_most(f"confirmation, {_MANY:,} waiting proposals to {_FEW}", "ratio", many / few, 1.5)
+    for durability, bound in ((Durability.PROCESS, 150), (Durability.POWER, 500)):
+        with _waiting(durability, _FEW) as calls:
+            name = f"confirmation, consumed to recorded, sqlite {durability.value}"
+            yield at_most(name, "us", p50_us(calls), bound, peer)
+    with _waiting(Durability.PROCESS, _FEW) as few, _waiting(Durability.PROCESS, _MANY) as many:
+        yield at_most(f"confirmation, {_MANY:,} waiting proposals to {_FEW}", "ratio", _ratio(many, few), 1.5)
 
 
-def _confirming(durability: Durability, waiting: int) -> float:
-    """The median of confirmations while at least as many proposals wait."""
+@contextmanager
+def _waiting(durability: Durability, waiting: int) -> Iterator[list[Callable[[], object]]]:
+    """Confirmations, while at least as many proposals wait."""
     with tempfile.TemporaryDirectory() as folder:
         ledger = SqliteLedger.create(
             Path(folder, "ledger.sqlite"),
@@ -91,9 +95,23 @@ def _confirming(durability: Durability, waiting: int) -> float:
         tokens = bench.propose(waiting + _CALLS)
         step = len(tokens) // _CALLS
         try:
-            return p50_us([lambda raw=raw: bench.confirm(raw) for raw in tokens[::step][:_CALLS]])  # type: ignore[misc]
+            yield [partial(bench.confirm, raw) for raw in tokens[::step][:_CALLS]]
         finally:
             ledger.close()
+
+
+def _ratio(calls: list[Callable[[], object]], others: list[Callable[[], object]]) -> float:
+    """The median time of the calls to that of the others, taken in turn, so that both meet the same machine."""
+    now = time.perf_counter_ns
+    times = []
+    with quiet():
+        for call, other in zip(calls, others, strict=True):
+            began = now()
+            call()
+            between = now()
+            other()
+            times.append((between - began) / (now() - between))
+    return median(times)
 
 
 def _peer() -> float | None:
@@ -113,4 +131,4 @@ def _peer() -> float | None:
             ledger.claim_apply(change.change_id, token)
             ledger.finish_apply(change.change_id, result={}, after_hash=None, undo_ttl=None)
 
-        return p50_us([lambda change=change, token=token: confirm(change, token) for change, token in made])  # type: ignore[misc]
+        return p50_us([partial(confirm, change, token) for change, token in made])
