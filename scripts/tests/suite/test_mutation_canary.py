@@ -96,3 +96,21 @@ def test_receipts_of_changes_are_verified_under_their_own_table(tmp_path):
     lines = text.splitlines(keepends=True)
     receipts.write_bytes(b"".join(lines[:-2] + lines[-1:]))
     assert {problem.reason.value for problem in verify_run(tmp_path / "run")} & {"chain_broken", "chain_truncated"}
+
+
+@promise("H15", "H19")
+def test_a_run_of_cases_of_both_brokers_is_gone_on_with_and_ends_as_one_that_was_never_interrupted(tmp_path):
+    names = {"live/approve-once/plain", "mutation/accepted/network-handshake", "mutation/crash/and-then-again"}
+    cases = select(discover(ROOT), ids={*names, "live/order/plain"})
+
+    def stop(_):
+        raise KeyboardInterrupt
+
+    broken, whole = RunPlan(directory=tmp_path / "broken"), RunPlan(directory=tmp_path / "whole")
+    first = run(cases, broken, on_case=stop)
+    assert (first.interrupted, len(first.cases)) == (True, 1)
+    again, once = run(cases, broken), run(cases, whole)
+    assert (again.cases, again.interrupted) == (once.cases, False)
+    for name in ("receipts.jsonl", "heads.json"):
+        assert (broken.directory / name).read_bytes() == (whole.directory / name).read_bytes()
+    assert verify_run(broken.directory) == ()

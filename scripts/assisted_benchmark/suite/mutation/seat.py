@@ -11,7 +11,7 @@ from assisted_benchmark.kernel.clock import SECOND
 from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.keys import KeyRing
 from assisted_benchmark.ledger.protocol import Ledger
-from assisted_benchmark.mutation.broker import MutationBroker
+from assisted_benchmark.mutation.broker import ALLOW_UNCONFIRMED, MutationBroker, allows_unconfirmed
 from assisted_benchmark.mutation.changes import ChangeContract, ChangeType
 from assisted_benchmark.mutation.compiler import Compiled, compile_change, request_digest
 from assisted_benchmark.mutation.moments import Moment
@@ -19,7 +19,7 @@ from assisted_benchmark.mutation.proposal import Session, group_key
 from assisted_benchmark.mutation.store import Found, ProposalStore
 from assisted_benchmark.suite.instruments import CaseChance, CaseClock, CutOff
 from assisted_benchmark.suite.mutation.faults import Mappings, Tampers
-from assisted_benchmark.suite.mutation.scenario import ALLOWED, MutationCase
+from assisted_benchmark.suite.mutation.scenario import MutationCase
 from assisted_benchmark.suite.mutation.world import World
 
 
@@ -103,11 +103,12 @@ class Seat:
 
     def another_broker(self, on_moment: Callable[[Moment], None] = lambda _: None) -> MutationBroker:
         """One more broker over the same store and endpoint."""
+        word = self.case.allow_unconfirmed
         return MutationBroker(
             contract=self.contract,
             endpoint=self.world.endpoint,
             store=self.store,
-            allow_unconfirmed=self.case.allow_unconfirmed == ALLOWED,
+            allow_unconfirmed=allows_unconfirmed({} if word is None else {ALLOW_UNCONFIRMED: word}),
             compiler=self.compiler,
             on_moment=on_moment,
         )
