@@ -1,10 +1,18 @@
-"""The brink of a send: a request that is cancelled before its first byte is not written, and whoever cancels knows."""
+"""The brink of a send: what is cancelled before its first byte is not written, and whoever cancels knows it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Lock
+from typing import Final, TypeAlias
 
-Key = tuple[str, str]  # client and request id
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.sending import NotSent
+
+Key: TypeAlias = tuple[str, str]  # client and request id
+
+_CLOSED: Final = NotSent(Reason.EXPIRED, "the gate closed before the request was written")
+_STOPPED: Final = NotSent(Reason.CANCELLED, "it was cancelled before it was written")
 
 
 class Brink:
@@ -19,6 +27,16 @@ class Brink:
         with self._lock:
             self._stopped[key] = False
 
+    def cross(self, key: Key, gate: Callable[[], bool]) -> NotSent | None:
+        """Ask the gate; None if the first byte may be written now, from when on nothing stops it here any more."""
+        if not gate():
+            return _CLOSED
+        with self._lock:
+            if self._stopped[key]:
+                return _STOPPED
+            del self._stopped[key]
+            return None
+
     def stop(self, key: Key) -> bool:
         """Whether the request is kept from being written. If not, its host has to be told."""
         with self._lock:
@@ -27,7 +45,7 @@ class Brink:
             self._stopped[key] = True
             return True
 
-    def leave(self, key: Key) -> bool:
-        """It is written now, unless it was stopped: whether it may be. Only the first to leave is told so."""
+    def leave(self, key: Key) -> None:
+        """It is written, or never will be."""
         with self._lock:
-            return self._stopped.pop(key, True) is False
+            self._stopped.pop(key, None)

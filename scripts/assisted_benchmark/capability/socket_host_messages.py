@@ -10,9 +10,9 @@ Messages are JSON-RPC lines (`wire.frames`). A client asks and waits, each id be
 
 and tells `notifications/cancel`. The host tells, unasked and always before the answer that it belongs to:
 
-    notifications/registered  {instances: [[id, registration, publication]]}   all that is live, at once and at each change
+    notifications/registered  {instances: [[id, registration, publication]]}   all that is live, and at each change
     notifications/progress    {request, event}
-    notifications/artifact    {request, artifact, data}   the next chunk (base64) of the request's artifact of this number
+    notifications/artifact    {request, artifact, data}   the next chunk (base64) of the artifact of this number
 
 Parameters and results travel as the texts that they are, so that neither side's reader can change a number. Whatever
 does not have its shape to the letter is not believed.
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import hashlib
 from enum import StrEnum, unique
-from typing import Final, NamedTuple
+from typing import Final
 
 from assisted_benchmark.capability.negotiation import Offer
 from assisted_benchmark.capability.ports import (
@@ -40,7 +40,7 @@ from assisted_benchmark.capability.ports import (
 from assisted_benchmark.kernel.canonical import MIB, SAFE_INTEGER, Json
 from assisted_benchmark.kernel.clock import Instant
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.kernel.sending import Uncertain
+from assisted_benchmark.kernel.sending import NotSent, Uncertain
 from assisted_benchmark.ledger.protocol import Claimed
 
 ENROL: Final = "enrol"
@@ -111,6 +111,13 @@ def negotiation(session: str, instance: Instance, offer: Offer) -> dict[str, Jso
     return {"session": session, "instance": instance.id, "publication": instance.publication, "offer": offered}
 
 
+def misclaimed(claimed: Claimed, envelope: Envelope) -> NotSent | None:
+    """Whether the envelope is another request's than the one that was claimed."""
+    if claimed.permit.candidate == envelope.request_hash:
+        return None
+    return NotSent(Reason.BINDING_MISMATCH, "the envelope is not of the claimed request")
+
+
 def requested(claimed: Claimed, envelope: Envelope) -> dict[str, Json]:
     """The params of a request: the claimed permit's own bytes, in their envelope."""
     permit = claimed.permit
@@ -159,9 +166,11 @@ def offer_in(answer: Json) -> Offer | None:
             **more,
         } if not extra and not more and all(type(each) is str for each in (*mandatory, *optional)):
             numbers = type(lowest) is int and type(highest) is int  # and no booleans
-            return Offer(lowest=lowest, highest=highest, mandatory=tuple(mandatory), optional=tuple(optional)) if (
-                numbers
-            ) else None
+            return (
+                Offer(lowest=lowest, highest=highest, mandatory=tuple(mandatory), optional=tuple(optional))
+                if (numbers)
+                else None
+            )
     return None
 
 
@@ -170,11 +179,15 @@ def places_in(params: Json) -> tuple[tuple[str, Registered], ...] | None:
     match params:
         case {"instances": list(listed), **more} if not more and len(listed) <= MAX_INSTANCES:
             if all(type(each) is list and len(each) == 3 and all(map(is_name, each)) for each in listed):
-                return tuple((name, Registered(registration, publication)) for name, registration, publication in listed)
+                return tuple(
+                    (name, Registered(registration, publication)) for name, registration, publication in listed
+                )
     return None
 
 
-def judged(answer: Json, came: tuple[bytes, ...], receipt_id: str, wrote: Instant, replied: Instant) -> Ended | Uncertain:
+def judged(
+    answer: Json, came: tuple[bytes, ...], receipt_id: str, wrote: Instant, replied: Instant
+) -> Ended | Uncertain:
     """The host's word on a request. `came` are the artifacts that were sent for it."""
     if type(answer) is not dict or answer.keys() != _ANSWER:
         return Broken.NO_ANSWER.uncertain(wrote)
@@ -197,7 +210,10 @@ def is_name(value: Json) -> bool:
 
 def _blobs(told: Json, came: tuple[bytes, ...]) -> tuple[Blob, ...] | None:
     """The artifacts, if what came is what the answer tells of."""
-    if type(told) is not list or len(told) != len(came):
+    sizes = [len(data) for data in came]
+    if type(told) is not list or len(told) != len(came) or len(came) > MAX_ARTIFACTS:
+        return None
+    if sum(sizes) > MAX_ARTIFACT_BYTES or any(size > MAX_ARTIFACT for size in sizes):
         return None
     blobs: list[Blob] = []
     for each, data in zip(told, came, strict=True):
@@ -236,5 +252,3 @@ def _capability(value: Json) -> Capability | None:
         return None
     flags = [value[flag] for flag in _FLAGS]
     return Capability(value["operation"], *flags) if all(type(each) is bool for each in flags) else None
-
-
