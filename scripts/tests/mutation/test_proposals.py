@@ -377,3 +377,12 @@ def test_no_token_and_no_spec_is_in_what_is_printed_of_a_proposal():
     assert sealed.token not in repr(sealed)
     assert asked.state not in repr(asked)
     assert "4711" not in repr(bench.store.find(sealed.token))
+
+
+@promise("M12")
+def test_a_group_that_is_no_proposal_is_no_tokens(ledger):
+    bench = MutationBench(ledger=ledger)
+    token = f"chg-1-{HEX}"
+    bench.ledger.open_run("run-2", b"{}", [group_key(token)])
+    assert bench.store.find(token) is None
+    assert outcome(bench, token) == UNKNOWN
