@@ -58,13 +58,17 @@ class Early(NamedTuple):
 
 
 class Late(NamedTuple):
-    """The call with its session, its exact instance and its grant. `ended` and `spent` are the grant's."""
+    """The call with its session, its exact instance and its grant.
+
+    `found` is what the instance says of the operation; `ended` and `spent` are the grant's.
+    """
 
     session: Session
     enrolled: Enrolled
     session_live: bool
     operation: Operation
     instance: Instance
+    found: Capability | None
     still_registered: bool
     eligible: frozenset[str]
     grant: Grant | None
@@ -74,8 +78,7 @@ class Late(NamedTuple):
     @property
     def capability(self) -> Capability:
         """What the instance says of the operation; of one that it does not name, that there is nothing."""
-        found = self.instance.capability(self.operation.id)
-        return found or Capability(self.operation.id, built=False, available=False, activated=False)
+        return self.found or Capability(self.operation.id, built=False, available=False, activated=False)
 
 
 @frozen
@@ -192,7 +195,7 @@ LATE: Final[tuple[Check[Late], ...]] = (
     Check(Reason.WRONG_PUBLICATION, _wrong_publication),
     Check(
         Reason.NOT_IMPLEMENTED,
-        lambda q: _unless(q.instance.capability(q.operation.id) is not None, "the instance does not have it"),
+        lambda q: _unless(q.found is not None, "the instance does not have it"),
         Term.IMPLEMENTED,
     ),
     Check(Reason.NOT_BUILT, lambda q: _unless(q.capability.built, "it is not in the instance's build"), Term.BUILT),

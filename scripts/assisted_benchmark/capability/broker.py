@@ -13,7 +13,7 @@ from typing import Final
 from assisted_benchmark.capability.admission import EARLY, LATE, Check, Early, Late
 from assisted_benchmark.capability.artifacts import Artifacts
 from assisted_benchmark.capability.call import ManagementCall, OperationCall, Unfit
-from assisted_benchmark.capability.calling import MILLISECOND, Parts, call_operation, early
+from assisted_benchmark.capability.calling import MILLISECOND, Parts, call_operation, early, explained
 from assisted_benchmark.capability.carrying import LOOKS, Carrier, Look, Moment
 from assisted_benchmark.capability.consent import Prompts
 from assisted_benchmark.capability.desk import Desk
@@ -162,12 +162,11 @@ class CapabilityBroker:
             return parts.desk.refuse(unfit.reason, unfit.detail)
         within = self._projection.registry.bounds.default_timeout_ms * MILLISECOND
         deadline = Deadline.after(parts.desk.clock, within)
-        operation = "" if unfit.operation is None else unfit.operation.id
         try:
             # An artifact's read comes this way too where its input does not fit.
             early(parts, unfit.operation, deadline, unfit, by_acl=True)
         except Refusal as no:
-            return parts.desk.refuse(no.reason, no.detail, checked=no.checked, operation=operation)
+            return explained(parts, unfit.operation, no)
         raise HarnessError(Reason.COULD_NOT_RUN, "no check failed, and there is no call")
 
 

@@ -95,9 +95,20 @@ def call_operation(
     try:
         return _Steps(parts, session, call, deadline).all(listener)
     except Refusal as no:
-        return parts.desk.refuse(
-            no.reason, no.detail, checked=no.checked, instance=call.instance_id, operation=call.operation.id
-        )
+        return explained(parts, call.operation, no, instance=call.instance_id)
+
+
+def explained(parts: Parts, operation: Operation | None, no: Refusal, *, instance: str = "") -> Refused:
+    """The refusal, written down. What is admitted has written to the store; so only here it is asked for by itself.
+
+    The checks are in one order whatever was found first: without a store that is the reason, and nothing later.
+    """
+    fault = store_fault(parts)
+    first = first_failure(parts.early, Early(None, fault, Deadline(parts.desk.clock, 0))) if fault else None
+    if first is not None and first.reason is Reason.STORE_UNAVAILABLE:
+        no = Refusal(first.reason, f"{first.detail}; no request was sent", first.checked)
+    name = "" if operation is None else operation.id
+    return parts.desk.refuse(no.reason, no.detail, checked=no.checked, instance=instance, operation=name)
 
 
 def early(
@@ -107,20 +118,25 @@ def early(
     unfit: Unfit | None = None,
     *,
     by_acl: bool = False,
+    store_fault: str = "",
 ) -> None:
     """The checks of what was sent; `by_acl` on the one path where artifacts are read.
 
     Raises:
         Refusal: one of them failed.
     """
-    fault = ""
+    failed = first_failure(parts.early, Early(operation, store_fault, deadline, unfit, by_acl))
+    if failed is not None:
+        raise Refusal(failed.reason, f"{failed.detail}; no request was sent", failed.checked)
+
+
+def store_fault(parts: Parts) -> str:
+    """Why the store cannot be used now, or nothing."""
     try:
         parts.desk.ledger.run_record(parts.desk.run)
     except LedgerError as error:
-        fault = error.detail
-    failed = first_failure(parts.early, Early(operation, fault, deadline, unfit, by_acl))
-    if failed is not None:
-        raise Refusal(failed.reason, f"{failed.detail}; no request was sent", failed.checked)
+        return error.detail
+    return ""
 
 
 @lru_cache(maxsize=64)
@@ -156,12 +172,13 @@ class _Steps:
         way = self._admit(asked, enrolled, instance, grant)
         if isinstance(way, Receipt):
             return self._again(way)
+        content = None
         try:
-            parts.carrier.carry(way, listener)
+            content = parts.carrier.carry(way, listener)
         finally:
             parts.flights.remove(way.flight)
-            self._ended(way)
-        return outcome_of(way.receipt)
+            self._ended(way, content)
+        return outcome_of(way.receipt, content)
 
     def _replayed(self, instance: Instance) -> Receipt | None:
         """The receipt of the same operation, if it was admitted before."""
@@ -180,7 +197,9 @@ class _Steps:
         """An earlier operation's receipt. Its content is for the client only while the authority for it lasts."""
         grants = self._parts.grants
         grant = grants.find(receipt.record.lineage.grant, self._session.client)
-        return outcome_of(receipt, replayed=True, withheld=grant is None or grants.ended(grant) is not None)
+        live = grant is not None and grants.ended(grant) is None
+        content = Content.of(receipt.content) if live and receipt.content is not None else None
+        return outcome_of(receipt, content, replayed=True)
 
     def _grant(self, enrolled: Enrolled, instance: Instance) -> Grant | None:
         """The grant to act under; None if the one that is named is none."""
@@ -198,6 +217,7 @@ class _Steps:
         if cached is not None and parts.grants.ended(cached) is None and not parts.grants.spent(cached, operation.id):
             return cached
         # Nobody is asked to consent to what would be refused all the same.
+        early(parts, operation, self._deadline, store_fault=store_fault(parts))
         first = [check.term for check in parts.late].index(Term.CLIENT_GRANTED)
         self._late(parts.late[:first], self._question(enrolled, instance, None, None))
         issued = parts.granting.request(
@@ -227,6 +247,7 @@ class _Steps:
             session_live=parts.sessions.live(self._session, enrolled),
             operation=operation,
             instance=instance,
+            found=instance.capability(operation.id),
             still_registered=parts.host.registered(instance.id) == instance.registered,
             eligible=parts.eligible,
             grant=grant,
@@ -304,13 +325,13 @@ class _Steps:
         if self._claims and expected is not None:
             self._parts.generations.release(instance, expected)
 
-    def _ended(self, way: Way) -> None:
+    def _ended(self, way: Way, content: Content | None) -> None:
         """What an operation's end means for its generation and for the grant that was got for it."""
-        receipt, expected = way.receipt, self._call.expected_state_generation
-        if receipt.state is not State.COMPLETED:
+        state, expected = way.receipt.state, self._call.expected_state_generation
+        if state is not State.COMPLETED:
             self._parts.cache.forget(way.grant.id)
-        if receipt.state not in (State.COMPLETED, State.COMPLETED_AFTER_REVOCATION):
+        if state not in (State.COMPLETED, State.COMPLETED_AFTER_REVOCATION):
             self._give_back(way.instance)
         elif self._claims and expected is not None:
-            result = {} if receipt.content is None else Content.of(receipt.content).result
+            result = {} if content is None else content.result
             self._parts.generations.advance(way.instance, expected, result.get("state_generation", 0))

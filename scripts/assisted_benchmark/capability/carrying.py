@@ -84,19 +84,19 @@ class Carrier:
         self._on_moment = on_moment
         self._explained = projection.registry.bounds.explanation_length
 
-    def carry(self, way: Way, listener: Callable[[Event], None]) -> None:
-        """From the admitted operation to its recorded end, which its receipt then has."""
+    def carry(self, way: Way, listener: Callable[[Event], None]) -> Content | None:
+        """From the admitted operation to its recorded end, which its receipt then has; what it gave, if anything."""
         self._on_moment(Moment.ADMITTED)
         try:
             # INVARIANT: the marker is durable before the request. An error here means that nothing is sent.
             claimed = self._operations.claim(way.receipt, way.asked)
         except LedgerError:
-            return
+            return None
         if claimed is None:
-            return
+            return None
         self._on_moment(Moment.CLAIMED)
         try:
-            end = self._requested(way, claimed, listener)
+            end, content = self._requested(way, claimed, listener)
         except Exception as error:
             # Fail closed: whatever went wrong, the request may be out. The error itself goes on to the caller.
             explanation = f"{type(error).__name__} while the request was under way"
@@ -104,9 +104,9 @@ class Carrier:
             self._operations.settle(way.receipt, claimed, way.asked, unknown)
             raise
         self._on_moment(Moment.SETTLE)
-        self._operations.settle(way.receipt, claimed, way.asked, end)
+        return content if self._operations.settle(way.receipt, claimed, way.asked, end) else None
 
-    def _requested(self, way: Way, claimed: Claimed, listener: Callable[[Event], None]) -> End:
+    def _requested(self, way: Way, claimed: Claimed, listener: Callable[[Event], None]) -> tuple[End, Content | None]:
         call, asked = way.call, way.asked
         record, lineage = way.receipt.record, asked.lineage
         envelope = Envelope(
@@ -143,7 +143,10 @@ class Carrier:
 
         reply = self._host.request(claimed, envelope, gate=gate, deadline=way.deadline, progress=observe)
         self._on_moment(Moment.ANSWER)
-        return self._judge(way, reply, progress.events)
+        end, content = self._judge(way, reply)
+        if progress.events and end.state is not State.COMPLETED_AFTER_REVOCATION:
+            content = evolve(content or Content(), progress=progress.events)
+        return end._replace(content=None if content is None else content.written), content
 
     def _look(self, way: Way) -> Reason | None:
         """Why nothing may be written now: everything that could have changed since the checks."""
@@ -171,31 +174,32 @@ class Carrier:
         """Whether another broker has ended the operation in the ledger."""
         return None if self._operations.running(way.receipt) else Reason.CANCELLED
 
-    def _judge(self, way: Way, reply: HostReply, events: tuple[Json, ...]) -> End:
-        flight = way.flight
-        seen = Content(progress=events).written if events else None
+    def _judge(self, way: Way, reply: HostReply) -> tuple[End, Content | None]:
+        """How it ended; and what it gave, if it is to be believed that it completed."""
+        flight, content = way.flight, None
+        explanation = self._told(reply.explanation if isinstance(reply, Ended) else reply.detail)
         if isinstance(reply, NotSent):
-            return End(State.CANCELLED, flight.stopped or reply.reason, self._told(reply.detail))
-        if isinstance(reply, Uncertain):
-            return End(State.UNKNOWN_NEEDS_REFRESH, reply.reason, self._told(reply.detail), seen)
-        if not flight.writing:
+            end = End(State.CANCELLED, flight.stopped or reply.reason, explanation)
+        elif isinstance(reply, Uncertain):
+            end = End(State.UNKNOWN_NEEDS_REFRESH, reply.reason, explanation)
+        elif not flight.writing:
             explanation = "an answer to a request that its gate did not let out"
-            return End(State.UNKNOWN_NEEDS_REFRESH, Reason.OUTCOME_UNKNOWN, explanation)
-        explanation = self._told(reply.explanation)
-        if reply.word == Word.CANCELLED:
-            return End(State.CANCELLED, flight.stopped or Reason.CANCELLED, explanation, seen)
-        if reply.word == Word.FAILED:
+            end = End(State.UNKNOWN_NEEDS_REFRESH, Reason.OUTCOME_UNKNOWN, explanation)
+        elif reply.word == Word.CANCELLED:
+            end = End(State.CANCELLED, flight.stopped or Reason.CANCELLED, explanation)
+        elif reply.word == Word.FAILED:
             conflict = reply.code == Reason.STATE_CONFLICT
-            return End(State.FAILED, Reason.STATE_CONFLICT if conflict else Reason.FAILED, explanation, seen)
-        lost = self.elsewhere(way) or self.ended(way)
-        if lost is not None:
+            end = End(State.FAILED, Reason.STATE_CONFLICT if conflict else Reason.FAILED, explanation)
+        elif (lost := self.elsewhere(way) or self.ended(way)) is not None:
             explanation = f"it was done, and its authority had ended: {lost}"
-            return End(State.COMPLETED_AFTER_REVOCATION, Reason.COMPLETED_AFTER_REVOCATION, explanation)
-        try:
-            content = self._completed(way, reply)
-        except InputError as error:
-            return End(State.UNKNOWN_NEEDS_REFRESH, Reason.RESULT_INVALID, error.detail, seen)
-        return End(State.COMPLETED, None, explanation, evolve(content, progress=events).written)
+            end = End(State.COMPLETED_AFTER_REVOCATION, Reason.COMPLETED_AFTER_REVOCATION, explanation)
+        else:
+            try:
+                content = self._completed(way, reply)
+                end = End(State.COMPLETED, None, explanation)
+            except InputError as error:
+                end = End(State.UNKNOWN_NEEDS_REFRESH, Reason.RESULT_INVALID, error.detail)
+        return end, content
 
     def _completed(self, way: Way, reply: Ended) -> Content:
         """What a completed operation gave, held to its schema, its receipt and its artifacts.

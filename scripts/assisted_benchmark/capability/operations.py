@@ -62,7 +62,7 @@ class Record(NamedTuple):
 
 
 class End(NamedTuple):
-    """The terminal state that an operation comes to, and why. `content` is there only of a success."""
+    """The terminal state that an operation comes to, and why; `content` is what it gave, as canonical bytes."""
 
     state: State
     reason: Reason | None
@@ -225,8 +225,11 @@ class Operations:
             return False
         return row is not None and row.state == State.RUNNING
 
-    def settle(self, receipt: Receipt, claimed: Claimed, asked: Asked, end: End) -> None:
-        """The end of an operation, once. What the ledger cannot take, or another broker has ended, is unknown."""
+    def settle(self, receipt: Receipt, claimed: Claimed, asked: Asked, end: End) -> bool:
+        """The end of an operation, once. What the ledger cannot take, or another broker has ended, is unknown.
+
+        Whether the end is the one that was given.
+        """
         draft = self._draft(OUTCOME, end.word, receipt, asked, end.explanation)
         try:
             self._ledger.settle(claimed, end.state, draft)
@@ -235,8 +238,9 @@ class Operations:
             self._ended(receipt, End(State.UNKNOWN_NEEDS_REFRESH, error.reason, unrecorded))
             if not isinstance(error, LedgerError):
                 raise
-            return
+            return False
         self._ended(receipt, end)
+        return True
 
     def _draft(self, kind: str, reason: str, receipt: Receipt, asked: Asked, detail: str = "") -> Draft:
         record = receipt.record

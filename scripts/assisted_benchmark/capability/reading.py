@@ -12,7 +12,7 @@ from attrs import frozen
 
 from assisted_benchmark.capability.artifacts import Denied, Origin, Reader, Standing
 from assisted_benchmark.capability.call import OperationCall
-from assisted_benchmark.capability.calling import MILLISECOND, Parts, early
+from assisted_benchmark.capability.calling import MILLISECOND, Parts, early, explained
 from assisted_benchmark.capability.managing import WITHIN_NS, told_instance
 from assisted_benchmark.capability.ports import Instance, Session
 from assisted_benchmark.capability.reaching import Refusal
@@ -48,9 +48,7 @@ def read_artifact(parts: Parts, session: Session, call: OperationCall) -> Outcom
             raise Refusal(chunk.reason, chunk.detail)
         receipt_id = parts.desk.tell("read", chunk.artifact_id, instance=instance.id, operation=operation.id)
     except Refusal as no:
-        return parts.desk.refuse(
-            no.reason, no.detail, checked=no.checked, instance=call.instance_id, operation=operation.id
-        )
+        return explained(parts, operation, no, instance=call.instance_id)
     except LedgerError as error:
         return Refused(Reason.STORE_UNAVAILABLE, error.detail)
     return Outcome(

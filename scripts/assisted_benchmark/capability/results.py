@@ -87,10 +87,9 @@ class Managed:
 CallAnswer: TypeAlias = Outcome | Managed | Refused
 
 
-def outcome_of(receipt: Receipt, *, replayed: bool = False, withheld: bool = False) -> Outcome:
-    """The outcome that a receipt tells; `withheld` keeps its content back, as the authority for it has ended."""
+def outcome_of(receipt: Receipt, content: Content | None, *, replayed: bool = False) -> Outcome:
+    """The outcome that a receipt tells, with what the operation gave, where that may be given."""
     record = receipt.record
-    content = None if receipt.content is None or withheld else Content.of(receipt.content)
     return Outcome(
         request_id=record.request_id,
         receipt_id=record.receipt_id,

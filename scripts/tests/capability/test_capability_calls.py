@@ -15,6 +15,7 @@ from capability_bench import (
 )
 from marks import promise
 
+from assisted_benchmark.capability.admission import EARLY
 from assisted_benchmark.capability.negotiation import Offer
 from assisted_benchmark.capability.ports import Enrolled, Unavailable, Word
 from assisted_benchmark.capability.results import Content
@@ -346,6 +347,24 @@ def test_a_refusal_without_a_store_has_no_receipt_and_is_told_so():
     bench = CapabilityBench()
     bench.ledger.broken |= {"run_record", "record"}
     refused = bench.ask(STATE_READ)
-    assert (refused.reason, refused.receipt_id, bench.world.steps) == (Reason.STORE_UNAVAILABLE, None, [])
+    assert (refused.reason, refused.receipt_id, refused.checked) == (Reason.STORE_UNAVAILABLE, None, ())
+    assert (bench.person.steps, bench.executed) == ([], {})  # nobody was asked to consent either
     error = bench.told("pulp_control_state_read", refused)["error"]
     assert (error["code"], error["data"]) == ("unavailable", {"may_have_applied": False})
+
+
+@promise("C15", "K7")
+@pytest.mark.parametrize("what", [{"instance_id": "instance-2"}, {"grant_id": "none"}], ids=["instance", "grant"])
+def test_without_a_store_that_is_the_reason_whatever_else_is_wrong(what):
+    bench = CapabilityBench()
+    bench.ledger.broken |= {"run_record", "record"}
+    refused = bench.ask(STATE_READ, **what)
+    assert (refused.reason, refused.checked, bench.executed) == (Reason.STORE_UNAVAILABLE, (), {})
+
+
+@promise("K8")
+def test_a_broker_without_the_check_of_the_store_tells_of_what_came_next():
+    early = tuple(check for check in EARLY if check.reason is not Reason.STORE_UNAVAILABLE)
+    bench = CapabilityBench(early=early)
+    bench.ledger.broken |= {"run_record", "record"}
+    assert bench.ask(STATE_READ, instance_id="instance-2").reason is Reason.INSTANCE_NOT_FOUND
