@@ -190,6 +190,13 @@ def test_an_answer_after_the_wait_is_ignored_and_recorded(agent):
     assert [each.kind for each in ours.session.oddities] == [Odd.SETTLED_ID]
 
 
+def test_a_question_that_nobody_answered_is_not_kept(agent):
+    ours = agent(Asking(within_ns=MS).tool).opened()
+    ours.says(call(1))
+    assert [ours.hears().get("id") for _ in range(3)] == ["ask-1", None, 1]
+    assert ours.session._questions._open == {}
+
+
 @promise("W7")
 def test_a_wait_for_a_person_is_bounded_whatever_the_tool_says(agent):
     asking = Asking(within_ns=10**6 * SECOND)
