@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from assisted_benchmark.capability import registry_document
+from assisted_benchmark.capability.states import CAPABILITY_TABLE
 from assisted_benchmark.contract import published
 from assisted_benchmark.contract.shape import Shape, json_schema
 from assisted_benchmark.kernel.reasons import REASONS, Layer
@@ -53,8 +54,8 @@ def files() -> dict[Path, str]:
     texts[ROOT / "docs" / "reasons.md"] = _reasons()
     architecture = ROOT / "docs" / "architecture.md"
     text = _put(architecture.read_text(encoding="utf-8"), "rooms", _rooms())
-    for name, table in (("live states", LIVE_TABLE), ("mutation states", MUTATION_TABLE)):
-        text = _put(text, name, _states(table))
+    for table in (LIVE_TABLE, MUTATION_TABLE, CAPABILITY_TABLE):
+        text = _put(text, f"{table.name} states", _states(table))
     texts[architecture] = text
     return texts
 

@@ -233,6 +233,8 @@ class _Steps:
         theirs = self._parts.host.negotiate(enrolled, instance, OFFER, deadline=self._deadline)
         in_time(self._deadline)
         if isinstance(theirs, Unavailable):
+            if theirs.ended:
+                self._parts.sessions.ended(self._session, enrolled)
             raise Refusal(theirs.reason, theirs.detail)
         agreed = _agreed(theirs)
         if isinstance(agreed, NotAgreed):

@@ -177,28 +177,30 @@ class Carrier:
     def _judge(self, way: Way, reply: HostReply) -> tuple[End, Content | None]:
         """How it ended; and what it gave, if it is to be believed that it completed."""
         flight, content = way.flight, None
-        explanation = self._told(reply.explanation if isinstance(reply, Ended) else reply.detail)
         if isinstance(reply, NotSent):
-            end = End(State.CANCELLED, flight.stopped or reply.reason, explanation)
+            end = End(State.CANCELLED, flight.stopped or reply.reason, self._told(reply.detail))
         elif isinstance(reply, Uncertain):
-            end = End(State.UNKNOWN_NEEDS_REFRESH, reply.reason, explanation)
+            end = End(State.UNKNOWN_NEEDS_REFRESH, reply.reason, self._told(reply.detail))
         elif not flight.writing:
             explanation = "an answer to a request that its gate did not let out"
             end = End(State.UNKNOWN_NEEDS_REFRESH, Reason.OUTCOME_UNKNOWN, explanation)
         elif reply.word == Word.CANCELLED:
-            end = End(State.CANCELLED, flight.stopped or Reason.CANCELLED, explanation)
+            end = End(State.CANCELLED, flight.stopped or Reason.CANCELLED, "the host answered that it stopped")
         elif reply.word == Word.FAILED:
             conflict = reply.code == Reason.STATE_CONFLICT
-            end = End(State.FAILED, Reason.STATE_CONFLICT if conflict else Reason.FAILED, explanation)
+            reason = Reason.STATE_CONFLICT if conflict else Reason.FAILED
+            end = End(State.FAILED, reason, "the host answered that it failed")
         elif (lost := self.elsewhere(way) or self.ended(way)) is not None:
             explanation = f"it was done, and its authority had ended: {lost}"
             end = End(State.COMPLETED_AFTER_REVOCATION, Reason.COMPLETED_AFTER_REVOCATION, explanation)
         else:
             try:
                 content = self._completed(way, reply)
-                end = End(State.COMPLETED, None, explanation)
+                end = End(State.COMPLETED, None)
             except InputError as error:
                 end = End(State.UNKNOWN_NEEDS_REFRESH, Reason.RESULT_INVALID, error.detail)
+        if isinstance(reply, Ended) and end.state in (State.COMPLETED, State.FAILED, State.CANCELLED):
+            end = end._replace(heard=self._told(reply.explanation))
         return end, content
 
     def _completed(self, way: Way, reply: Ended) -> Content:

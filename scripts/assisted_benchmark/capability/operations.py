@@ -62,12 +62,16 @@ class Record(NamedTuple):
 
 
 class End(NamedTuple):
-    """The terminal state that an operation comes to, and why; `content` is what it gave, as canonical bytes."""
+    """The terminal state that an operation comes to, and why; `content` is what it gave, as canonical bytes.
+
+    `heard` are the host's own words on it. They are for the caller: no receipt has them, as they may tell a secret.
+    """
 
     state: State
     reason: Reason | None
     explanation: str = ""
     content: bytes | None = None
+    heard: str = ""
 
     @property
     def word(self) -> str:
@@ -256,7 +260,7 @@ class Operations:
 
     def _ended(self, receipt: Receipt, end: End) -> None:
         with self._lock:
-            receipt.state, receipt.reason, receipt.explanation = end.state, end.word, end.explanation
+            receipt.state, receipt.reason, receipt.explanation = end.state, end.word, end.heard or end.explanation
             self._count(receipt, -1)
             if end.content is not None:
                 self._keep(receipt, end.content)

@@ -368,3 +368,13 @@ def test_a_broker_without_the_check_of_the_store_tells_of_what_came_next():
     bench = CapabilityBench(early=early)
     bench.ledger.broken |= {"run_record", "record"}
     assert bench.ask(STATE_READ, instance_id="instance-2").reason is Reason.INSTANCE_NOT_FOUND
+
+
+@promise("C12")
+def test_a_session_that_is_over_at_a_later_step_is_opened_anew_by_the_next_call():
+    bench = CapabilityBench()
+    bench.world.fails["negotiate"] = Unavailable(Reason.SESSION_ENDED, "superseded", ended=True)
+    assert (bench.ask(STATE_READ).reason, bench.executed) == (Reason.SESSION_ENDED, {})
+    bench.world.fails.clear()
+    assert bench.ask(STATE_READ).state is State.COMPLETED
+    assert {*bench.world.sessions} == {"session-1", "session-2"}

@@ -11,6 +11,7 @@ from capability_bench import (
     MAKERS,
     OTHER,
     SESSION,
+    STATE,
     STATE_READ,
     CapabilityBench,
     Crash,
@@ -815,3 +816,16 @@ def test_what_failed_is_let_go_of_after_a_week_too():
     bench.ask(STATE_READ, request_id="r-2")
     kept = bench.broker._parts.operations
     assert [kept.of_request("client-1", name) is None for name in ("r-1", "r-2")] == [True, False]
+
+
+@promise("C23", "K5")
+@pytest.mark.parametrize("word", list(Word))
+def test_the_hosts_own_words_are_told_to_the_caller_and_stand_in_no_receipt(ledger, word):
+    bench = CapabilityBench(ledger=ledger)
+    result = json.dumps(STATE).encode()
+    bench.world.execute = lambda claimed, envelope: bench.world.ended(result, word, explanation="the value is s3cret")
+    answer = bench.ask(STATE_READ, request_id="r-1")
+    assert (answer.state.value, answer.explanation) == (word.value, "the value is s3cret")
+    assert not any(b"s3cret" in line for line in ledger.receipts("run-1"))
+    bench.restart()
+    assert "s3cret" not in bench.ask(STATE_READ, request_id="r-1").explanation
