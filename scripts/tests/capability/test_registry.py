@@ -140,6 +140,10 @@ def test_the_digest_of_the_lamp_is_the_one_of_the_first_release():
     assert LAMP.digest == "sha256:7d82fa42c4dd184389ee106bb415ddc28ebf8f30fcb6bc40fea1dfd8b09d5da8"
 
 
+def test_the_default_time_may_be_the_most():
+    assert registry_of(changed("default_timeout_ms: 50}", "default_timeout_ms: 500}")).bounds.default_timeout_ms == 500
+
+
 # --- refusals
 
 
