@@ -33,10 +33,11 @@ from assisted_benchmark.capability.granting import Authority, Granting, NotIssue
 from assisted_benchmark.capability.grants import DEFAULT_TTL_NS, Grant, Grants
 from assisted_benchmark.capability.lineage import Asked, Lineage
 from assisted_benchmark.capability.negotiation import Negotiated, NotAgreed, Offer, negotiate
-from assisted_benchmark.capability.operations import Fresh, Met, Operations, Receipt
+from assisted_benchmark.capability.operations import Fresh, Met, Operations
 from assisted_benchmark.capability.ports import Enrolled, Host, Instance, Session, Unavailable
 from assisted_benchmark.capability.progress import Event
 from assisted_benchmark.capability.reaching import Reach, Refusal, in_time
+from assisted_benchmark.capability.receipt import Receipt
 from assisted_benchmark.capability.registry import Operation, ResultKind
 from assisted_benchmark.capability.results import Content, Outcome, outcome_of
 from assisted_benchmark.capability.sessions import GrantCache, GrantKey, Sessions

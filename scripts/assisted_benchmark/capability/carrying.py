@@ -17,10 +17,11 @@ from assisted_benchmark.capability.call import OperationCall
 from assisted_benchmark.capability.flights import Flight
 from assisted_benchmark.capability.grants import Grant, Grants
 from assisted_benchmark.capability.lineage import Asked
-from assisted_benchmark.capability.operations import End, Operations, Receipt
+from assisted_benchmark.capability.operations import Operations
 from assisted_benchmark.capability.ports import Ended, Envelope, Host, HostReply, Instance, Session, Word
 from assisted_benchmark.capability.progress import Event, Progress
 from assisted_benchmark.capability.projection import Projection
+from assisted_benchmark.capability.receipt import End, Receipt
 from assisted_benchmark.capability.registry import ResultKind
 from assisted_benchmark.capability.results import Content
 from assisted_benchmark.capability.sessions import Sessions

@@ -14,17 +14,17 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import Final
 
-from attrs import define, frozen
+from attrs import frozen
 
 from assisted_benchmark.capability.desk import Desk
 from assisted_benchmark.capability.lineage import Asked, Lineage
-from assisted_benchmark.capability.states import ACTIVE, State
-from assisted_benchmark.kernel.canonical import MIB, Json, canonical_bytes, parse
+from assisted_benchmark.capability.receipt import End, Receipt, Record, read, written
+from assisted_benchmark.capability.states import State
+from assisted_benchmark.kernel.canonical import MIB
 from assisted_benchmark.kernel.clock import SECOND
 from assisted_benchmark.kernel.decision import Admitted
-from assisted_benchmark.kernel.digest import Digest, parse_digest
 from assisted_benchmark.kernel.errors import HarnessError, InputError, IntegrityError, LedgerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Claimed, Draft, Row
@@ -37,67 +37,6 @@ ACTIVE_PER_CLIENT: Final = 64
 ACTIVE_PER_INSTANCE: Final = 16
 MAX_RECEIPTS: Final = 4096
 MAX_CONTENT_BYTES: Final = 64 * MIB
-
-_SCHEMA: Final = "assisted-benchmark/operation@1"
-
-
-class Record(NamedTuple):
-    """What the ledger keeps of an operation beside its group, from its admission on."""
-
-    receipt_id: str
-    request_id: str
-    key: str
-    request_hash: Digest
-    lineage: Lineage
-    instance: str
-    version: int
-    automatic: bool
-    admitted_ns: int
-
-    @property
-    def again(self) -> tuple[str, ...]:
-        """What a call repeats that leaves its grant to the broker, as the first one did."""
-        client, registration, _, publication, operation = self.lineage
-        return (client, registration, publication, operation, self.key)
-
-
-class End(NamedTuple):
-    """The terminal state that an operation comes to, and why; `content` is what it gave, as canonical bytes.
-
-    `heard` are the host's own words on it. They are for the caller: no receipt has them, as they may tell a secret.
-    """
-
-    state: State
-    reason: Reason | None
-    explanation: str = ""
-    content: bytes | None = None
-    heard: str = ""
-
-    @property
-    def word(self) -> str:
-        """What its receipt has as the reason."""
-        return self.state.value if self.reason is None else self.reason.value
-
-
-@define
-class Receipt:
-    """An operation as it stands. `content` is what it gave as canonical bytes, while the broker has it.
-
-    `arguments` is the keyed digest of its parameters, while it is this broker's to execute.
-    """
-
-    identity: bytes
-    record: Record
-    state: State
-    arguments: str = ""
-    reason: str = ""
-    explanation: str = ""
-    content: bytes | None = None
-
-    @property
-    def active(self) -> bool:
-        """Whether it has not ended."""
-        return self.state in ACTIVE
 
 
 @frozen
@@ -196,7 +135,7 @@ class Operations:
                 DECISION, State.ADMITTED, asked, instance, receipt_id=record.receipt_id, arguments=arguments
             )
             # INVARIANT: the receipt is durable before anything is sent; of one identity the ledger opens one.
-            if not self._ledger.open_group(self._run, asked.identity, _written(record), draft):
+            if not self._ledger.open_group(self._run, asked.identity, written(record), draft):
                 return self._known_to_the_ledger(asked)
             return Fresh(self._hold(Receipt(asked.identity, record, State.ADMITTED, arguments)))
 
@@ -362,26 +301,6 @@ class Operations:
         try:
             if row is None or raw is None:
                 raise InputError(Reason.LEDGER_MALFORMED, "an operation without a record")
-            return Receipt(identity, _read(parse(raw)), State(row.state))
+            return Receipt(identity, read(raw), State(row.state))
         except (InputError, ValueError, TypeError, KeyError) as error:
             raise IntegrityError(Reason.LEDGER_MALFORMED, f"an operation's record is none: {error}") from error
-
-
-def _written(record: Record) -> bytes:
-    return canonical_bytes(
-        {
-            **record._asdict(),
-            "schema": _SCHEMA,
-            "lineage": list(record.lineage),
-            "admitted_ns": str(record.admitted_ns),  # exceeds 2^53
-        }
-    )
-
-
-def _read(value: Json) -> Record:
-    """The record that was written so; anything else raises KeyError, TypeError, ValueError or InputError."""
-    if value.pop("schema") != _SCHEMA:
-        raise ValueError("a record of another schema")
-    lineage = Lineage(*value.pop("lineage"))
-    hashed, admitted_ns = parse_digest(value.pop("request_hash")), int(value.pop("admitted_ns"))
-    return Record(**value, lineage=lineage, request_hash=hashed, admitted_ns=admitted_ns)

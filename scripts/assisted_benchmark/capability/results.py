@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from attrs import field, frozen
 
-from assisted_benchmark.capability.operations import Receipt
+from assisted_benchmark.capability.receipt import Receipt
 from assisted_benchmark.capability.states import State
 from assisted_benchmark.capability.tool_schemas import RESULT
 from assisted_benchmark.kernel.canonical import Json, canonical_bytes, parse

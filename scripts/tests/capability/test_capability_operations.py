@@ -11,7 +11,6 @@ from capability_bench import (
     MAKERS,
     OTHER,
     SESSION,
-    STATE,
     STATE_READ,
     CapabilityBench,
     Crash,
@@ -24,13 +23,13 @@ from assisted_benchmark.capability import operations
 from assisted_benchmark.capability.carrying import Moment
 from assisted_benchmark.capability.lineage import Asked, Lineage
 from assisted_benchmark.capability.operations import REPLAY_WINDOW_NS, RETENTION_NS
-from assisted_benchmark.capability.ports import Ended, Word
+from assisted_benchmark.capability.ports import Word
 from assisted_benchmark.capability.states import CAPABILITY_TABLE, State
 from assisted_benchmark.kernel.canonical import canonical_bytes
 from assisted_benchmark.kernel.clock import SECOND, Instant
 from assisted_benchmark.kernel.errors import HarnessError, IntegrityError, LedgerError
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.kernel.sending import NotSent, Uncertain
+from assisted_benchmark.kernel.sending import Uncertain
 from assisted_benchmark.ledger.memory import MemoryLedger
 from assisted_benchmark.ledger.protocol import Draft
 from assisted_benchmark.ledger.sqlite import SqliteLedger
@@ -468,237 +467,6 @@ def test_what_is_durable_is_there_for_the_next_process(tmp_path):
     reopened.close()
 
 
-# What the host says, and what it is worth.
-
-
-def ends(word, **more):
-    return lambda bench: bench.world.ended(json.dumps({"no": "result"}).encode(), word, **more)
-
-
-@promise("C25")
-@pytest.mark.parametrize(
-    ("reply", "state", "reason"),
-    [
-        (ends(Word.FAILED), State.FAILED, Reason.FAILED),
-        (ends(Word.FAILED, code="state_conflict"), State.FAILED, Reason.STATE_CONFLICT),
-        (ends(Word.CANCELLED), State.CANCELLED, Reason.CANCELLED),
-        (ends(Word.COMPLETED), State.UNKNOWN_NEEDS_REFRESH, Reason.RESULT_INVALID),
-        (lambda bench: bench.world.ended(b"{"), State.UNKNOWN_NEEDS_REFRESH, Reason.RESULT_INVALID),
-        (
-            lambda bench: bench.world.ended(b'{"applied":true,"receipt_id":"other","state_generation":1}'),
-            State.UNKNOWN_NEEDS_REFRESH,
-            Reason.RESULT_INVALID,
-        ),
-        (
-            lambda bench: NotSent(Reason.SERVER_UNAVAILABLE, "no connection"),
-            State.CANCELLED,
-            Reason.SERVER_UNAVAILABLE,
-        ),
-        (
-            lambda bench: Uncertain(Reason.OUTCOME_UNKNOWN, "lost", NOW),
-            State.UNKNOWN_NEEDS_REFRESH,
-            Reason.OUTCOME_UNKNOWN,
-        ),
-    ],
-    ids=["failed", "host's conflict", "cancelled", "schema", "bytes", "another receipt", "not sent", "lost"],
-)
-def test_a_success_is_never_assumed(ledger, reply, state, reason):
-    bench = CapabilityBench(ledger=ledger)
-    bench.world.execute = lambda claimed, envelope: reply(bench)
-    answer = bench.ask(GESTURE)
-    assert (answer.state, answer.reason, answer.content) == (state, reason, None)
-    assert bench.groups() == [state.value]
-    assert bench.told("pulp_control_state_parameter_gesture", answer)["ok"] is False
-
-
-@promise("C25")
-def test_an_answer_to_a_request_that_its_gate_did_not_let_out_is_no_success():
-    bench = CapabilityBench()
-
-    def request(claimed, envelope, *, gate, deadline, progress):
-        return Ended(Word.COMPLETED, b"{}", NOW, NOW)
-
-    bench.world.request = request
-    answer = bench.ask(STATE_READ)
-    assert (answer.state, answer.reason) == (State.UNKNOWN_NEEDS_REFRESH, Reason.OUTCOME_UNKNOWN)
-
-
-@promise("C25")
-def test_a_host_that_breaks_its_word_leaves_an_unknown_end():
-    bench = CapabilityBench()
-
-    def fail(claimed, envelope):
-        raise RuntimeError("a bug")
-
-    bench.world.execute = fail
-    with pytest.raises(RuntimeError):
-        bench.ask(STATE_READ, request_id="r-1")
-    assert bench.groups() == ["unknown_needs_refresh"]
-    assert bench.ask(STATE_READ, request_id="r-1").explanation == "RuntimeError while the request was under way"
-
-
-@promise("C17")
-def test_what_the_host_explains_is_shown_safely_and_bounded():
-    bench = CapabilityBench()
-    ended = bench.world.ended(b"", Word.FAILED, explanation="\u202e" * 5000)
-    bench.world.execute = lambda claimed, envelope: ended
-    answer = bench.ask(STATE_READ)
-    assert len(answer.explanation) <= 1024
-    assert "\u202e" not in answer.explanation
-    assert bench.told("pulp_control_state_read", answer)["ok"] is False
-
-
-def revoke(bench, grant):
-    assert bench.manage("revoke", grant_id=grant).status == "revoked"
-
-
-def expire(bench, grant):
-    bench.clock.advance(15 * 60 * SECOND)
-
-
-def publish(bench, grant):
-    bench.world.live = (an_instance(publication="publication-2"),)
-
-
-def teardown(bench, grant):
-    bench.world.live = ()
-
-
-@promise("C25")
-@pytest.mark.parametrize("change", [revoke, expire, publish, teardown])
-def test_success_after_the_authority_was_lost_is_told_as_such(ledger, change):
-    bench = CapabilityBench(ledger=ledger)
-    grant = bench.granted(STATE_READ)
-
-    def execute(claimed, envelope):
-        change(bench, grant)
-        return bench.execute(claimed, envelope)
-
-    bench.world.execute = execute
-    answer = bench.ask(STATE_READ, grant_id=grant)
-    assert (answer.state, answer.reason, answer.content) == (
-        State.COMPLETED_AFTER_REVOCATION,
-        Reason.COMPLETED_AFTER_REVOCATION,
-        None,
-    )
-    structured = bench.told("pulp_control_state_read", answer)
-    assert (structured["ok"], structured["error"]["data"]["state"]) == (False, "completed_after_revocation")
-    assert bench.groups() == ["completed_after_revocation"]
-
-
-@promise("C25")
-def test_a_revocation_tells_the_host_once_of_what_is_under_way():
-    bench = CapabilityBench()
-    grant = bench.granted(STATE_READ)
-
-    def execute(claimed, envelope):
-        revoke(bench, grant)
-        return bench.world.ended(b"", Word.CANCELLED)
-
-    bench.world.execute = execute
-    answer = bench.ask(STATE_READ, grant_id=grant, request_id="r-1")
-    assert (answer.state, answer.reason) == (State.CANCELLED, Reason.REVOKED)
-    assert [(each.request_id, each.reason) for each in bench.world.cancelled] == [("r-1", "revoked")]
-
-
-# State generations.
-
-
-@promise("C31")
-def test_a_gesture_claims_the_expected_generation_and_the_next_expects_the_new_one(ledger):
-    bench = CapabilityBench(ledger=ledger)
-    done = bench.ask(GESTURE, expected_state_generation=1)
-    assert (done.state, done.content.result["state_generation"]) == (State.COMPLETED, 2)
-    stale = bench.ask(GESTURE, expected_state_generation=1, also={"idempotency_key": "key-2"})
-    assert (stale.reason, bench.executed) == (Reason.STATE_CONFLICT, {GESTURE: 1})
-    fresh = bench.ask(GESTURE, expected_state_generation=2, also={"idempotency_key": "key-3"})
-    assert (fresh.state, bench.executed) == (State.COMPLETED, {GESTURE: 2})
-
-
-@promise("C31")
-@pytest.mark.parametrize("expected", [0, 2])
-def test_a_generation_that_is_not_the_present_one_is_a_conflict(expected):
-    bench = CapabilityBench()
-    for operation in (GESTURE, STATE_READ):
-        refused = bench.ask(operation, expected_state_generation=expected)
-        assert (refused.reason, bench.executed, bench.groups()) == (Reason.STATE_CONFLICT, {}, [])
-
-
-@promise("C31")
-def test_a_reader_compares_the_generation_and_claims_nothing():
-    bench = CapabilityBench()
-
-    def execute(claimed, envelope):
-        if claimed.permit.tool == STATE_READ:
-            assert bench.ask(GESTURE, expected_state_generation=1).state is State.COMPLETED
-        return bench.execute(claimed, envelope)
-
-    bench.world.execute = execute
-    assert bench.ask(STATE_READ, expected_state_generation=1).state is State.COMPLETED
-
-
-@promise("C31")
-def test_of_gestures_at_once_on_one_generation_one_is_made(ledger):
-    bench = CapabilityBench(ledger=ledger)
-    bench.ask(STATE_READ)
-    gestures = [
-        lambda number=number: bench.ask(GESTURE, expected_state_generation=1, also={"idempotency_key": f"key-{number}"})
-        for number in range(4)
-    ]
-    reasons = sorted(str(answer.reason) for answer in at_once(*gestures))
-    assert reasons == ["None", *["state_conflict"] * 3]
-    assert bench.executed == {STATE_READ: 1, GESTURE: 1}
-
-
-@promise("C31")
-def test_a_gesture_that_was_not_made_gives_the_generation_back():
-    bench = CapabilityBench()
-    bench.world.execute = lambda claimed, envelope: bench.world.ended(b"", Word.FAILED)
-    assert bench.ask(GESTURE, expected_state_generation=1).state is State.FAILED
-    bench.world.execute = bench.execute
-    again = bench.ask(GESTURE, expected_state_generation=1, also={"idempotency_key": "key-2"})
-    assert again.state is State.COMPLETED
-
-
-@promise("C31")
-def test_a_generation_belongs_to_its_publication():
-    bench = CapabilityBench()
-    bench.ask(GESTURE, expected_state_generation=1)
-
-    def publish_anew(claimed, envelope):
-        bench.world.live = (an_instance(publication="publication-3"),)
-        inner = bench.ask(GESTURE, expected_state_generation=1)
-        assert inner.state is State.COMPLETED_AFTER_REVOCATION or inner.state is State.COMPLETED
-        return bench.execute(claimed, envelope)
-
-    bench.world.live = (an_instance(publication="publication-2"),)
-
-    def once(claimed, envelope):
-        bench.world.execute = bench.execute
-        return publish_anew(claimed, envelope)
-
-    bench.world.execute = once
-    outer = bench.ask(GESTURE, expected_state_generation=1)
-    assert outer.state is State.COMPLETED_AFTER_REVOCATION
-    # What the older publication's gesture came to says nothing of the newer one's state.
-    stale = bench.ask(GESTURE, expected_state_generation=1, also={"idempotency_key": "key-2"})
-    assert stale.reason is Reason.STATE_CONFLICT
-    assert bench.ask(GESTURE, expected_state_generation=2, also={"idempotency_key": "key-2"}).reason is None
-
-
-@promise("C24", "C31")
-def test_a_claim_is_given_back_where_the_same_operation_came_first():
-    bench = CapabilityBench()
-    bench.ledger.unheard.add("open_group")
-    grant = bench.granted(GESTURE)
-    bench.ask(GESTURE, grant_id=grant, expected_state_generation=1)
-    bench.ledger.unheard.clear()
-    met = bench.ask(GESTURE, grant_id=grant, expected_state_generation=1)
-    assert met.reason is Reason.DUPLICATE_REQUEST_ID
-    other = bench.ask(GESTURE, grant_id=grant, expected_state_generation=1, also={"idempotency_key": "key-2"})
-    assert other.state is State.COMPLETED
-
-
 # Races on one identity.
 
 
@@ -816,16 +584,3 @@ def test_what_failed_is_let_go_of_after_a_week_too():
     bench.ask(STATE_READ, request_id="r-2")
     kept = bench.broker._parts.operations
     assert [kept.of_request("client-1", name) is None for name in ("r-1", "r-2")] == [True, False]
-
-
-@promise("C23", "K5")
-@pytest.mark.parametrize("word", list(Word))
-def test_the_hosts_own_words_are_told_to_the_caller_and_stand_in_no_receipt(ledger, word):
-    bench = CapabilityBench(ledger=ledger)
-    result = json.dumps(STATE).encode()
-    bench.world.execute = lambda claimed, envelope: bench.world.ended(result, word, explanation="the value is s3cret")
-    answer = bench.ask(STATE_READ, request_id="r-1")
-    assert (answer.state.value, answer.explanation) == (word.value, "the value is s3cret")
-    assert not any(b"s3cret" in line for line in ledger.receipts("run-1"))
-    bench.restart()
-    assert "s3cret" not in bench.ask(STATE_READ, request_id="r-1").explanation
