@@ -82,6 +82,7 @@ def test_after_the_prompt_and_before_the_send_it_stops(moment):
     )
     assert bench.told(stopped)["executed"] is False
     assert (bench.creates, bench.state(token)) == (0, State.REFUSED)
+    assert "after the send" not in bench.receipts()[-1]["detail"]
 
 
 @promise("M21")

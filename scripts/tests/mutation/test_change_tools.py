@@ -4,6 +4,7 @@ import json
 
 import jsonschema_rs
 import pytest
+from attrs import evolve
 from marks import promise
 from mutation_bench import (
     DECLINE,
@@ -17,6 +18,7 @@ from mutation_bench import (
 )
 
 from assisted_benchmark.contract.json_schema import Checker
+from assisted_benchmark.kernel.canonical import Canonical
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.sending import NotSent
 from assisted_benchmark.mutation.answers import DETAILS, Status
@@ -148,6 +150,16 @@ def test_a_read_asks_the_endpoint_once_and_creates_nothing():
     assert bench.creates == 0
     assert seen.result["data"]
     assert FABRIC.read("nothing") is None
+
+
+@promise("M1")
+def test_what_stands_in_a_path_cannot_lead_out_of_its_place():
+    bench = MutationBench()
+    fields = {**FABRIC.read("get_network").fields.value}
+    fields["properties"] = {"uuid": {"type": "string", "maxLength": 9, "pattern": "."}}
+    read = evolve(FABRIC.read("get_network"), fields=Canonical.of(fields))
+    look(FABRIC, read, b'{"uuid":"a/b?c"}', bench.endpoint, bench.clock, 10**9)
+    assert bench.endpoint.asks == [Request("GET", "/fabric/v4/networks/a%2Fb%3Fc")]
 
 
 WRONG = {

@@ -314,6 +314,8 @@ def test_a_time_that_runs_out_while_a_person_is_asked_refuses_though_accepted(wh
     assert refused.predicates == Predicates(True, False, True, True)
     assert bench.told(refused)["executed"] is False
     assert (bench.creates, bench.state(token)) == (0, State.REFUSED)
+    marked = ("decision", "admitted", "dispatching") in bench.written()
+    assert marked is (when in (Moment.CLAIM, Moment.CLAIMED))
 
 
 @promise("M14", "K9")

@@ -198,6 +198,19 @@ def test_a_clock_that_was_set_back_refuses_and_a_second_of_drift_does_not(ledger
 
 
 @promise("M11", "K9")
+def test_either_clock_alone_suffices_to_expire_at_its_very_instant(ledger):
+    bench = MutationBench(ledger=ledger)
+    by_wall, by_mono = bench.token(), bench.token()
+    wall = bench.clock.now().wall_ns
+    bench.clock.set_wall(wall + TTL)
+    assert outcome(bench, by_wall) == EXPIRED
+    bench.clock.set_wall(wall)
+    bench.clock.advance(TTL)
+    bench.clock.set_wall(wall)
+    assert outcome(bench, by_mono) == EXPIRED
+
+
+@promise("M11", "K9")
 def test_another_boot_refuses(ledger):
     bench = MutationBench(ledger=ledger)
     token = bench.token()
