@@ -25,9 +25,8 @@ from assisted_benchmark.live_policy.ports import NotSent, Observation, Replied, 
 from assisted_benchmark.mcp_router.last_words import last_words, secrets_of
 from assisted_benchmark.mcp_router.launch import Resolved, stamps
 from assisted_benchmark.mcp_router.process import GRACE_NS, Ending, Launcher, Process
-from assisted_benchmark.wire import outcomes
 from assisted_benchmark.wire.client_session import ClientSession
-from assisted_benchmark.wire.outcomes import Limits, Odd
+from assisted_benchmark.wire.outcomes import Error, Limits, Odd
 
 _RELISTINGS: Final = 3
 _CLOSE_NS: Final = 10 * SECOND
@@ -258,15 +257,15 @@ class _Route:
                 return not changed and gate()
 
             end = live.session.call(tool, arguments, gate=open_still, deadline=deadline)
-            if isinstance(end, outcomes.NotSent):
+            if isinstance(end, NotSent):
                 if changed:
                     return NotSent(Reason.SERVER_UNAVAILABLE, "the tool list changed after it was looked at")
-                return NotSent(end.reason, end.detail)
+                return end
             self.calls += 1
-            if isinstance(end, outcomes.Uncertain):
-                return Uncertain(end.reason, end.detail, end.wrote)
+            if isinstance(end, Uncertain):
+                return end
             # Whether a result contradicts itself or its schema is the broker's to judge, for every dispatcher.
-            return Replied(end.data, isinstance(end, outcomes.Error) or end.failed, end.wrote, end.replied)
+            return Replied(end.data, isinstance(end, Error) or end.failed, end.wrote, end.replied)
 
     def cancel(self, reason: str) -> bool:
         live = self._live  # without the lock: the call in flight holds it

@@ -23,22 +23,14 @@ from assisted_benchmark.kernel.canonical import Json
 from assisted_benchmark.kernel.clock import SECOND, Clock, Deadline, Instant
 from assisted_benchmark.kernel.errors import ServerError
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.sending import NotSent, Uncertain
 from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.wire.channel import Channel
 from assisted_benchmark.wire.connecting import complete, connect
 from assisted_benchmark.wire.exchange import Exchange
 from assisted_benchmark.wire.frames import CANCELLED, write_call, write_notification
 from assisted_benchmark.wire.inbox import Inbox, judged
-from assisted_benchmark.wire.outcomes import (
-    CallEnd,
-    Connected,
-    Era,
-    Limits,
-    NotSent,
-    Oddity,
-    Progress,
-    Uncertain,
-)
+from assisted_benchmark.wire.outcomes import CallEnd, Connected, Era, Limits, Oddity, Progress
 
 
 class ClientSession:

@@ -8,10 +8,10 @@ from assisted_benchmark.kernel.canonical import Json
 from assisted_benchmark.kernel.clock import Clock, Deadline, Instant
 from assisted_benchmark.kernel.errors import ServerError
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.sending import NotSent, Uncertain
 from assisted_benchmark.wire.channel import Channel
 from assisted_benchmark.wire.frames import Bad, Response, write_request
 from assisted_benchmark.wire.inbox import Inbox
-from assisted_benchmark.wire.outcomes import NotSent, Uncertain
 
 
 class Exchange:

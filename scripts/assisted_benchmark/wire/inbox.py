@@ -7,6 +7,7 @@ from collections.abc import Callable
 from assisted_benchmark.kernel.canonical import Json, canonical_bytes, parse_telling, plain_bytes
 from assisted_benchmark.kernel.clock import Instant
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.sending import Uncertain
 from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.wire.channel import Channel
 from assisted_benchmark.wire.frames import (
@@ -23,7 +24,7 @@ from assisted_benchmark.wire.frames import (
     write_error,
     write_result,
 )
-from assisted_benchmark.wire.outcomes import CallEnd, Error, Limits, Odd, Oddity, Progress, Result, Uncertain
+from assisted_benchmark.wire.outcomes import CallEnd, Error, Limits, Odd, Oddity, Progress, Result
 
 
 class Inbox:

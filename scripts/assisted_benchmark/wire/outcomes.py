@@ -10,6 +10,7 @@ from attrs import frozen
 from assisted_benchmark.kernel.canonical import MIB, Json
 from assisted_benchmark.kernel.clock import SECOND, Instant
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.sending import NotSent, Uncertain
 
 
 @unique
@@ -73,23 +74,6 @@ class Error:
     value: dict[str, Json]
     wrote: Instant
     replied: Instant
-
-
-@frozen
-class NotSent:
-    """Not one byte was written. `reason` is expired (the gate said no), cancelled or server_unavailable."""
-
-    reason: Reason
-    detail: str
-
-
-@frozen
-class Uncertain:
-    """At least one byte was written and no sound answer came. `reason` is outcome_unknown or result_invalid."""
-
-    reason: Reason
-    detail: str
-    wrote: Instant
 
 
 CallEnd: TypeAlias = Result | Error | NotSent | Uncertain

@@ -13,8 +13,9 @@ from assisted_benchmark.kernel.canonical import canonical_bytes
 from assisted_benchmark.kernel.clock import Deadline, ManualClock
 from assisted_benchmark.kernel.errors import MisuseError, ServerError
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.sending import NotSent, Uncertain
 from assisted_benchmark.wire.client_session import ClientSession
-from assisted_benchmark.wire.outcomes import Era, Error, Limits, NotSent, Odd, Progress, Result, Uncertain
+from assisted_benchmark.wire.outcomes import Era, Error, Limits, Odd, Progress, Result
 
 
 def kinds(peer):

@@ -9,7 +9,8 @@ from wire_peers import initialized
 from assisted_benchmark.kernel.canonical import MIB
 from assisted_benchmark.kernel.errors import ServerError
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.wire.outcomes import Era, Limits, NotSent, Odd, Result, Uncertain
+from assisted_benchmark.kernel.sending import NotSent, Uncertain
+from assisted_benchmark.wire.outcomes import Era, Limits, Odd, Result
 
 HANDSHAKE = [
     ["read"],

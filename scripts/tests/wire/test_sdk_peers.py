@@ -9,7 +9,8 @@ from marks import promise
 from wire_peers import PEERS
 
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.wire.outcomes import Era, Error, Limits, Progress, Result, Uncertain
+from assisted_benchmark.kernel.sending import Uncertain
+from assisted_benchmark.wire.outcomes import Era, Error, Limits, Progress, Result
 
 MINUTE = 60_000
 ERAS = pytest.mark.parametrize("era", [Era.HANDSHAKE, Era.STATELESS])
