@@ -114,30 +114,29 @@ def a_request(instance, operation=READ, value=None, *, number=1, client="client-
 class Client:
     """A client that has enrolled with a host, in process or over a socket."""
 
-    def __init__(self, host, session=SESSION, clock=None, seconds=10):
+    def __init__(self, host, session=SESSION, clock=None, numbers=None):
         self.host = host
         self.session = session
         self.clock = clock
-        self.seconds = seconds
-        self.numbers = iter(range(1, 1 << 20))
-        self.enrolled = host.connect(session, deadline=within(seconds, clock))
+        self.numbers = numbers or iter(range(1, 1 << 20))
+        self.enrolled = host.connect(session, deadline=within(10, clock))
         self.events = []
 
-    def instances(self, seconds=None):
-        return self.host.inventory(self.enrolled, deadline=within(seconds or self.seconds, self.clock))
+    def instances(self, seconds=10):
+        return self.host.inventory(self.enrolled, deadline=within(seconds, self.clock))
 
     def instance(self, name="instance-1"):
         (found,) = [each for each in self.instances() if each.id == name]
         return found
 
-    def ask(self, instance, operation=READ, value=None, *, seconds=None, gate=yes, progress=None, **envelope):
+    def ask(self, instance, operation=READ, value=None, *, seconds=10, gate=yes, progress=None, **envelope):
         number = envelope.pop("number", None) or next(self.numbers)
         claimed, given = a_request(instance, operation, value, number=number, client=self.session.client, **envelope)
         return self.host.request(
             claimed,
             given,
             gate=gate,
-            deadline=within(seconds or self.seconds, self.clock),
+            deadline=within(seconds, self.clock),
             progress=progress or self.events.append,
         )
 

@@ -15,6 +15,7 @@ step with each request that is executed.
 from __future__ import annotations
 
 import hashlib
+import sys
 from typing import Final, NamedTuple
 
 from assisted_benchmark.capability.telemetry import Owner, Sample, Telemetry
@@ -286,3 +287,14 @@ def _some(done: Done) -> tuple[Made, ...]:
 
 def _no(reason: Reason, explanation: str) -> Failed:
     return Failed(reason.value, explanation)
+
+
+def main() -> int:
+    """Serve the host on the socket that the harness has opened for it, until the harness is gone."""
+    from assisted_benchmark.workloads import plugin_host_server
+
+    return plugin_host_server.main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -7,7 +7,7 @@ over a socket a line, in process a value.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from assisted_benchmark.kernel.strict_json import SAFE_INTEGER, Json
 from assisted_benchmark.workloads.plugin_host import CANCEL, OFFER, Asked, PluginHost
@@ -50,7 +50,7 @@ class Played(NamedTuple):
 class Hanging(NamedTuple):
     """A request that waits. `tag` is the caller's own; `answered` is there if it has acted."""
 
-    tag: object
+    tag: Any
     link: int
     asked: Asked
     answered: Answered | None
@@ -86,7 +86,7 @@ class PluginHostFace:
         self.model.leave(link)
         self._hanging = [each for each in self._hanging if each.link != link]
 
-    def take(self, step: Step, link: int, params: dict[str, Json], tag: object = None) -> Played:
+    def take(self, step: Step, link: int, params: dict[str, Json], tag: Any = None) -> Played:
         """Let a step arrive, act unless a fault forbids it, and say what is told. `tag` comes back if it hangs."""
         asked = read_request(link, params) if step is Step.REQUEST else None
         operation, instance = (asked.operation, asked.instance) if asked else ("", params.get("instance"))
@@ -110,7 +110,7 @@ class PluginHostFace:
             self.close(link)
         return played
 
-    def cancel(self, link: int, params: dict[str, Json]) -> tuple[object, Answered] | None:
+    def cancel(self, link: int, params: dict[str, Json]) -> tuple[Any, Answered] | None:
         """Let a cancellation arrive; the tag of the request that it ends, and what is told of that."""
         self.model.arrive(CANCEL)
         found = [each for each in self._hanging if each.link == link and _meant(each.asked, params)]

@@ -74,6 +74,7 @@ class InProcessHost:
         self._clock = clock
         self._turn = RLock()
         self._brink = Brink()
+        self._connections = 0
         self._link: int | None = None
         self._waiting: dict[object, Answered | None] = {}
 
@@ -94,14 +95,15 @@ class InProcessHost:
                 return Unavailable(Reason.SERVER_UNAVAILABLE, "no connection stands")
             if self._link is None:
                 self._link = self.face.open()
-            link = self._link
+                self._connections += 1
+            number = self._connections
         answered = self._step(Step.ENROL, enrolment(session), deadline)
         if isinstance(answered, Unavailable):
             return answered
         name = session_in(answered)
         if name is None:
             return Broken.NO_ANSWER.unavailable()
-        return Enrolled(f"{link}.{name}", session.client, session.peer)
+        return Enrolled(f"{number}.{name}", session.client, session.peer)
 
     def inventory(self, enrolled: Enrolled, *, deadline: Deadline) -> tuple[Instance, ...] | Unavailable:
         session = self._session(enrolled)
@@ -166,8 +168,8 @@ class InProcessHost:
 
     def _session(self, enrolled: Enrolled) -> str | None:
         """The host's own name of a session, if its connection still stands."""
-        link, _, name = enrolled.id.partition(".")
-        return name if link == str(self._link) else None
+        number, _, name = enrolled.id.partition(".")
+        return name if self._link is not None and number == str(self._connections) else None
 
     def _step(self, step: Step, params: dict[str, Json], deadline: Deadline) -> dict[str, Json] | Unavailable:
         """The answer to what changes nothing, or why there is none."""
