@@ -21,9 +21,6 @@ from assisted_benchmark.live_policy.opened import OpenGrant
 from assisted_benchmark.live_policy.ports import Dispatcher, Machine, NotSent, Replied, Reply, Unavailable
 from assisted_benchmark.live_policy.states import State
 
-# An enumeration's member costs more to name than to hand on.
-_CLAIM: Final = Moment.CLAIM
-
 # What a claim that came too late is told, where another selection was not the reason.
 _LOST: Final = {
     State.EXPIRED: Reason.EXPIRED,
@@ -81,19 +78,12 @@ class Carrier:
         return self._refuse(way, Reason.CONTRACT_DRIFT, f"`{server.id}`: {'; '.join(drift)}") if drift else None
 
     def claim(self, way: Way) -> Claimed | Refused:
-        self._on_moment(_CLAIM)
+        self._on_moment(Moment.CLAIM)
         grant, permit = way.grant, way.permit
         session = grant.session
         if way.step.index and (refused := self._out_of_order(way)) is not None:
             return refused
-        _, candidate, server, tool, _ = permit
-        receipt_id, now, arguments = self._desk.receipt_id(), self._clock.now(), self._desk.keyed_once(permit)
-        group = state = detail = ""  # the ledger names the group that it moves
-        words = (
-            DECISION, receipt_id, now, "admitted", session.grant, group,
-            candidate, server, tool, arguments, state, detail,
-        )  # fmt: skip
-        draft = tuple.__new__(Draft, words)  # in half the time of its named constructor
+        draft = self._desk.draft(DECISION, "admitted", session, permit)
         try:
             # INVARIANT: the marker is durable before the send. An error here means that nothing is sent.
             claimed = self._ledger.claim(permit, session.run, draft)

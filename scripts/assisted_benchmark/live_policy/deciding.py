@@ -23,8 +23,6 @@ from assisted_benchmark.live_policy.states import State
 
 _SORTED: Final = orjson.OPT_SORT_KEYS
 _NOTHING: Final = (None, NOT_PLAIN)
-# As a plain string: an enumeration's members compare and hash more slowly.
-_SEALED: Final = State.SEALED.value
 _NEAR: Final = frozenset({Reason.ARGUMENTS_INVALID, Reason.WRONG_TARGET, Reason.ARGUMENTS_ALTERED})
 
 
@@ -65,7 +63,7 @@ class Decider:
             return None
         step, key, status = grant.standing
         if (
-            status != _SEALED
+            status != State.SEALED
             or session != grant.session
             or not (self._holds and grant.live(now))
             or session.boot != self._clock.boot_id
@@ -75,7 +73,7 @@ class Decider:
         if candidate is None:
             return None
         grant.seen(now)
-        return tuple.__new__(Way, (grant, step, _permit(key, candidate)))
+        return Way(grant, step, _permit(key, candidate))
 
     def explain(self, session: Session, raw: bytes, now: Instant) -> Way | Refused:
         """The slow path: every check in order, and the first that fails."""
@@ -140,5 +138,4 @@ def _called(step: PlannedStep, raw: bytes) -> Candidate | None:
 
 
 def _permit(key: bytes, candidate: Candidate) -> Admitted:
-    # Made once a decision, as the `Way` is: the tuple itself is made in half the time of its named constructor.
-    return tuple.__new__(Admitted, (key, candidate.digest, candidate.server, candidate.tool, candidate.arguments))
+    return Admitted(key, candidate.digest, candidate.server, candidate.tool, candidate.arguments)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from assisted_benchmark.kernel.clock import SECOND, Instant
 from assisted_benchmark.kernel.digest import Digest
@@ -14,9 +14,6 @@ from assisted_benchmark.live_policy.dispatch import Flight
 from assisted_benchmark.live_policy.grant import Binding, group_key
 from assisted_benchmark.live_policy.policy import Plan, PlannedStep
 from assisted_benchmark.live_policy.states import State
-
-# As a plain string: an enumeration's members compare and hash more slowly.
-_SEALED: Final = State.SEALED.value
 
 
 class Standing(NamedTuple):
@@ -63,7 +60,7 @@ class OpenGrant:
         self.stopped: Reason | None = None
         self._lock = Lock()
         self.keys = tuple([group_key(grant, index) for index in range(len(plan.steps))])
-        self.standing = self._at(0, _SEALED)
+        self.standing = self._at(0, State.SEALED)
 
     def _at(self, position: int, status: str) -> Standing:
         return Standing(self.plan.steps[position], self.keys[position], status)
@@ -96,9 +93,9 @@ class OpenGrant:
             if self.standing.step.index != position:
                 return
             if state is State.SUCCEEDED and position + 1 < len(self.plan.steps):
-                self.standing = self._at(position + 1, _SEALED)
+                self.standing = self._at(position + 1, State.SEALED)
             else:
-                self.standing = self._at(position, state.value)
+                self.standing = self._at(position, state)
 
     def refresh(self, ledger: Ledger) -> None:
         """Stand where the ledger's rows say; a step that is done stays done, however old the rows are by now.
