@@ -222,6 +222,14 @@ class Artifacts:
         kept = self._kept.get(artifact_id)
         return None if kept is None else kept.artifact
 
+    def readable(self, reader: Reader, standing: Callable[[Origin], Standing]) -> tuple[Artifact, ...]:
+        """All of the reader's instance that the access list allows it to read now, in the order of publication."""
+        with self._lock:
+            kept = [each.artifact for each in self._kept.values() if each.artifact.origin.instance == reader.instance]
+        now = self._clock.now()
+        questions = (Question(each, reader, standing(each.origin), now) for each in kept)
+        return tuple(each.artifact for each in questions if first_failure(self._acl, each) is None)
+
     def read(
         self, reader: Reader, artifact_id: str, offset: int, max_bytes: int, standing: Callable[[Origin], Standing]
     ) -> Chunk | Denied:

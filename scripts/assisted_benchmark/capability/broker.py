@@ -17,17 +17,17 @@ from assisted_benchmark.capability.calling import MILLISECOND, Parts, call_opera
 from assisted_benchmark.capability.carrying import LOOKS, Carrier, Look, Moment
 from assisted_benchmark.capability.consent import Prompts
 from assisted_benchmark.capability.desk import Desk
-from assisted_benchmark.capability.flights import Flights
+from assisted_benchmark.capability.flights import Caller, Flights
 from assisted_benchmark.capability.generations import Generations
 from assisted_benchmark.capability.granting import Granting
 from assisted_benchmark.capability.grants import Grants
-from assisted_benchmark.capability.managing import manage
+from assisted_benchmark.capability.managing import give_up, manage
 from assisted_benchmark.capability.operations import Operations
 from assisted_benchmark.capability.ports import Consent, Host, Session
 from assisted_benchmark.capability.progress import Event
 from assisted_benchmark.capability.projection import Projection
 from assisted_benchmark.capability.reaching import Reach, Refusal
-from assisted_benchmark.capability.reading import Resource, read_artifact, read_resource
+from assisted_benchmark.capability.reading import Listed, Resource, list_resources, read_artifact, read_resource
 from assisted_benchmark.capability.registry import Authority
 from assisted_benchmark.capability.resources import read_address
 from assisted_benchmark.capability.results import CallAnswer
@@ -120,11 +120,18 @@ class CapabilityBroker:
         )
 
     def call(
-        self, session: Session, tool: str, arguments: bytes, *, listener: Callable[[Event], None] = _nobody_listens
+        self,
+        session: Session,
+        tool: str,
+        arguments: bytes,
+        *,
+        listener: Callable[[Event], None] = _nobody_listens,
+        caller: Caller | None = None,
     ) -> CallAnswer:
         """What comes of a tool's call: an operation's receipt, what a management call did, or why neither.
 
-        `listener` hears each step of an operation's progress as it comes. Nothing in `arguments` is authority.
+        `listener` hears each step of an operation's progress as it comes; `caller` is who waits for it, and may give
+        it up. Nothing in `arguments` is authority.
 
         Raises:
             HarnessError: the world broke its word; an operation that was under way is recorded as unknown.
@@ -132,14 +139,25 @@ class CapabilityBroker:
         parts = self._parts
         if session.run != parts.desk.run:
             return parts.desk.refuse(Reason.BROKER_MISMATCH, "the session is of another broker's run")
+        caller = caller or Caller()
         call = self._projection.read(tool, arguments)
         if isinstance(call, ManagementCall):
             return manage(parts, session, call)
         if isinstance(call, OperationCall):
             if call.operation.authority is Authority.ARTIFACT_ACL:
-                return read_artifact(parts, session, call)
-            return call_operation(parts, session, call, listener)
+                return read_artifact(parts, session, call, caller)
+            return call_operation(parts, session, call, listener, caller)
         return self._unfit(call)
+
+    def give_up(self, caller: Caller) -> None:
+        """Nobody waits for that call any more: it is not admitted, or not sent, or its host is told to stop.
+
+        What it comes to, the call itself says. May be called from any thread, and waits for the host for a moment.
+
+        Raises:
+            LedgerError: it is stopped, and no receipt could be written.
+        """
+        give_up(self._parts, caller)
 
     def read_resource(self, session: Session, uri: str) -> Resource | Refused:
         """What stands at an address of this registry's scheme: an exact instance's metadata, or an artifact."""
@@ -150,6 +168,13 @@ class CapabilityBroker:
         if address is None:
             return desk.refuse(Reason.NOT_FOUND, "there is no resource at that address")
         return read_resource(self._parts, session, address)
+
+    def list_resources(self, session: Session) -> tuple[Listed, ...] | Refused:
+        """What of this registry's scheme the session could read now."""
+        desk = self._parts.desk
+        if session.run != desk.run:
+            return desk.refuse(Reason.BROKER_MISMATCH, "the session is of another broker's run")
+        return list_resources(self._parts, session)
 
     def refuse_malformed(self, reason: Reason, detail: str) -> Refused:
         """Record that the agent's bytes did not even become a call."""

@@ -27,7 +27,7 @@ from assisted_benchmark.capability.artifacts import Artifacts
 from assisted_benchmark.capability.call import OperationCall, Unfit
 from assisted_benchmark.capability.carrying import Carrier, Moment, Way
 from assisted_benchmark.capability.desk import Desk
-from assisted_benchmark.capability.flights import Flight, Flights
+from assisted_benchmark.capability.flights import Caller, Flight, Flights
 from assisted_benchmark.capability.generations import Generations
 from assisted_benchmark.capability.granting import Authority, Granting, NotIssued
 from assisted_benchmark.capability.grants import DEFAULT_TTL_NS, Grant, Grants
@@ -89,14 +89,20 @@ class Parts:
 
 
 def call_operation(
-    parts: Parts, session: Session, call: OperationCall, listener: Callable[[Event], None]
+    parts: Parts, session: Session, call: OperationCall, listener: Callable[[Event], None], caller: Caller
 ) -> Outcome | Refused:
     """What comes of a well-formed call under this session."""
-    deadline = Deadline.after(parts.desk.clock, call.timeout_ms * MILLISECOND)
     try:
-        return _Steps(parts, session, call, deadline).all(listener)
+        return _Steps(parts, session, call, caller).all(listener)
     except Refusal as no:
         return explained(parts, call.operation, no, instance=call.instance_id)
+
+
+def budget(parts: Parts, call: OperationCall, caller: Caller) -> Deadline:
+    """The time of the whole call: it counts from when the caller began to wait."""
+    clock = parts.desk.clock
+    since_ns = clock.now().mono_ns if caller.since_ns is None else caller.since_ns
+    return Deadline(clock, since_ns + call.timeout_ms * MILLISECOND)
 
 
 def explained(parts: Parts, operation: Operation | None, no: Refusal, *, instance: str = "") -> Refused:
@@ -149,11 +155,12 @@ def _agreed(theirs: Offer) -> Negotiated:
 class _Steps:
     """One call on its way; each step raises Refusal where it says no."""
 
-    def __init__(self, parts: Parts, session: Session, call: OperationCall, deadline: Deadline) -> None:
+    def __init__(self, parts: Parts, session: Session, call: OperationCall, caller: Caller) -> None:
         self._parts = parts
         self._session = session
         self._call = call
-        self._deadline = deadline
+        self._caller = caller
+        self._deadline = budget(parts, call, caller)
         self._request_id = call.request_id or parts.desk.receipt_id()
         self._known: Asked | None = None
 
@@ -170,6 +177,7 @@ class _Steps:
         self._late(parts.late, self._question(enrolled, instance, grant, asked))
         if grant is None:
             raise HarnessError(Reason.COULD_NOT_RUN, "no check failed, and there is no grant")
+        self._wanted()
         way = self._admit(asked, enrolled, instance, grant)
         if isinstance(way, Receipt):
             return self._again(way)
@@ -218,6 +226,7 @@ class _Steps:
         if cached is not None and parts.grants.ended(cached) is None and not parts.grants.spent(cached, operation.id):
             return cached
         # Nobody is asked to consent to what would be refused all the same.
+        self._wanted()
         early(parts, operation, self._deadline, store_fault=store_fault(parts))
         first = [check.term for check in parts.late].index(Term.CLIENT_GRANTED)
         self._late(parts.late[:first], self._question(enrolled, instance, None, None))
@@ -258,6 +267,10 @@ class _Steps:
             spent=grant is not None and parts.grants.spent(grant, operation.id, identity),
         )
 
+    def _wanted(self) -> None:
+        if self._caller.given_up:
+            raise Refusal(Reason.CANCELLED, "the caller gave the call up; no request was sent")
+
     def _late(self, checks: tuple[Check[Late], ...], question: Late) -> None:
         failed = first_failure(checks, question, self._parts.early)
         if failed is not None:
@@ -296,6 +309,7 @@ class _Steps:
             return admitted.receipt
         flight = Flight(self._request_id, asked.lineage, enrolled, instance)
         parts.flights.add(flight)
+        self._caller.board(flight)
         return Way(self._session, call, asked, instance, grant, admitted.receipt, flight, self._deadline)
 
     def _asked(self, instance: Instance, grant_id: str) -> Asked:

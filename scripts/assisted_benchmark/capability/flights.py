@@ -1,4 +1,8 @@
-"""Operations between their admission and their end: what may still stop them. The first reason wins."""
+"""Operations between their admission and their end: what may still stop them. The first reason wins.
+
+A caller may give its call up at any time. Before its operation is admitted it then never is; from then on it is
+stopped like any other.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +40,31 @@ class Flight:
             self.stopped = self.stopped or fault
             self.writing = self.stopped is None
             return self.writing
+
+
+class Caller:
+    """Whoever waits for one call: since when, on the monotonic clock, if not just now; and whether it was given up."""
+
+    __slots__ = ("_flight", "_lock", "given_up", "since_ns")
+
+    def __init__(self, since_ns: int | None = None) -> None:
+        self.since_ns = since_ns
+        self.given_up = False
+        self._flight: Flight | None = None
+        self._lock = Lock()
+
+    def board(self, flight: Flight) -> None:
+        """The call has become an operation; one that was given up meanwhile does not pass its gate."""
+        with self._lock:
+            self._flight = flight
+            if self.given_up:
+                flight.stop(Reason.CANCELLED)
+
+    def give_up(self) -> Flight | None:
+        """Nobody waits any more; the operation, if the call has become one."""
+        with self._lock:
+            self.given_up = True
+            return self._flight
 
 
 class Flights:

@@ -7,7 +7,7 @@ from typing import Final
 from assisted_benchmark.capability.call import ManagementCall
 from assisted_benchmark.capability.calling import MILLISECOND, Parts
 from assisted_benchmark.capability.consent import PROMPT_FOR_NS
-from assisted_benchmark.capability.flights import Flight
+from assisted_benchmark.capability.flights import Caller, Flight
 from assisted_benchmark.capability.granting import Authority, NotIssued
 from assisted_benchmark.capability.grants import DEFAULT_TTL_NS
 from assisted_benchmark.capability.ports import Cancellation, Instance, Session, Unavailable
@@ -86,6 +86,21 @@ def _cancel(parts: Parts, session: Session, arguments: dict[str, Json]) -> Manag
         "cancelled", "the client cancelled a request", grant=flight.lineage.grant, instance=flight.instance.id
     )
     return Managed("cancellation_requested", {"request_id": request_id})
+
+
+def give_up(parts: Parts, caller: Caller) -> None:
+    """Nobody waits for a call any more: what is under way for it is stopped.
+
+    Raises:
+        LedgerError: it is stopped, and no receipt could be written.
+    """
+    flight = caller.give_up()
+    if flight is None or parts.flights.find(flight.lineage.client, flight.request_id) is not flight:
+        return
+    unsent = _stop(parts, flight, Reason.CANCELLED)
+    untold = "" if unsent is None else f", and the host could not be told: {unsent.detail}"
+    detail = f"the client gave a call up{untold}"
+    parts.desk.tell("cancelled", detail, grant=flight.lineage.grant, instance=flight.instance.id)
 
 
 def _stop(parts: Parts, flight: Flight, reason: Reason) -> Unavailable | None:

@@ -7,16 +7,19 @@ access list who may read; each read leaves a receipt.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from attrs import frozen
 
 from assisted_benchmark.capability.artifacts import Denied, Origin, Reader, Standing
 from assisted_benchmark.capability.call import OperationCall
-from assisted_benchmark.capability.calling import MILLISECOND, Parts, early, explained
+from assisted_benchmark.capability.calling import Parts, budget, early, explained
+from assisted_benchmark.capability.flights import Caller
+from assisted_benchmark.capability.instances import exactly
 from assisted_benchmark.capability.managing import WITHIN_NS, told_instance
 from assisted_benchmark.capability.ports import Instance, Session
 from assisted_benchmark.capability.reaching import Refusal
-from assisted_benchmark.capability.resources import Address, InstanceAddress
+from assisted_benchmark.capability.resources import Address, ArtifactAddress, InstanceAddress
 from assisted_benchmark.capability.results import Content, Outcome
 from assisted_benchmark.capability.states import State
 from assisted_benchmark.kernel.canonical import canonical_bytes, parse
@@ -34,10 +37,18 @@ class Resource:
     data: bytes
 
 
-def read_artifact(parts: Parts, session: Session, call: OperationCall) -> Outcome | Refused:
+class Listed(NamedTuple):
+    """One resource that can be read. `size` is an artifact's, in bytes."""
+
+    address: Address
+    mime_type: str
+    size: int | None = None
+
+
+def read_artifact(parts: Parts, session: Session, call: OperationCall, caller: Caller) -> Outcome | Refused:
     """A part of an artifact."""
     operation, asked = call.operation, parse(call.input)
-    deadline = Deadline.after(parts.desk.clock, call.timeout_ms * MILLISECOND)
+    deadline = budget(parts, call, caller)
     try:
         early(parts, operation, deadline, by_acl=True)
         _, instance = parts.reach.own_instance(session, call.instance_id, deadline)
@@ -82,6 +93,24 @@ def read_resource(parts: Parts, session: Session, address: Address) -> Resource 
     except LedgerError as error:
         return Refused(Reason.STORE_UNAVAILABLE, error.detail)
     return Resource(found.mime_type, whole)
+
+
+def list_resources(parts: Parts, session: Session) -> tuple[Listed, ...] | Refused:
+    """Every resource that this session could read now: what has one exact address. To be listed is no authority."""
+    deadline = Deadline.after(parts.desk.clock, WITHIN_NS)
+    listed: list[Listed] = []
+    try:
+        _, found = parts.reach.inventory(session, deadline)
+        for instance in found:
+            if exactly(found, instance.id) is instance:
+                listed.append(Listed(InstanceAddress(instance.id), "application/json"))
+                listed.extend(
+                    Listed(ArtifactAddress(instance.id, each.id), each.mime_type, each.size)
+                    for each in parts.artifacts.readable(_reader(session, instance), _standing(parts))
+                )
+    except Refusal as no:
+        return parts.desk.refuse(no.reason, no.detail)
+    return tuple(listed)
 
 
 def _reader(session: Session, instance: Instance) -> Reader:

@@ -17,7 +17,8 @@ from marks import promise
 from assisted_benchmark.capability.artifacts import artifact_id
 from assisted_benchmark.capability.ports import Blob, Ended, Enrolled, Unavailable, Word
 from assisted_benchmark.capability.progress import Event
-from assisted_benchmark.capability.reading import Resource
+from assisted_benchmark.capability.reading import Listed, Resource
+from assisted_benchmark.capability.resources import ArtifactAddress, InstanceAddress
 from assisted_benchmark.capability.states import State
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.sending import Uncertain
@@ -195,6 +196,26 @@ def test_nothing_else_has_an_address(uri, reason):
     bench = CapabilityBench()
     assert bench.broker.read_resource(SESSION, uri).reason is reason
     assert bench.broker.read_resource(SESSION._replace(run="run-2"), uri).reason is Reason.BROKER_MISMATCH
+
+
+@promise("C28", "C29")
+def test_what_is_listed_is_what_the_session_could_read_now():
+    twins = (an_instance("twin"), an_instance("twin", "publication-2"))
+    bench = with_artifact(CapabilityBench(instances=(an_instance(), an_instance("instance-2"), *twins)))
+    artifact = left(bench)
+    exact = [Listed(InstanceAddress(name), "application/json") for name in ("instance-1", "instance-2")]
+    kept = Listed(ArtifactAddress("instance-1", artifact), MIME, len(DATA))
+    assert bench.broker.list_resources(SESSION) == (exact[0], kept, exact[1])
+    assert bench.broker.list_resources(OTHER) == tuple(exact)
+    bench.world.live = (an_instance(publication="publication-2"),)
+    assert bench.broker.list_resources(SESSION) == (exact[0],)
+
+
+def test_why_there_is_no_list_is_said():
+    bench = CapabilityBench()
+    assert bench.broker.list_resources(SESSION._replace(run="run-2")).reason is Reason.BROKER_MISMATCH
+    bench.world.fails["inventory"] = Unavailable(Reason.SERVER_UNAVAILABLE, "no answer")
+    assert bench.broker.list_resources(SESSION).reason is Reason.SERVER_UNAVAILABLE
 
 
 def step(sequence, current, **more):
