@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum, unique
 from functools import lru_cache
 from threading import Lock
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from assisted_benchmark.contract.model import Tool
 from assisted_benchmark.kernel.canonical import Json, parse
@@ -16,6 +16,8 @@ from assisted_benchmark.ledger.protocol import Claimed
 from assisted_benchmark.live_policy.policy import result_checker
 from assisted_benchmark.live_policy.ports import NotSent, Reply, Uncertain
 from assisted_benchmark.live_policy.states import State
+
+_SHORT: Final = 1 << 14  # bytes: no longer answer is kept
 
 
 @unique
@@ -103,11 +105,10 @@ def judge(reply: Reply, tool: Tool, flight: Flight) -> Verdict:
         return Verdict(State.UNRESOLVED, reply.reason, reply.detail)
     if not flight.writing:
         return Verdict(State.UNRESOLVED, Reason.OUTCOME_UNKNOWN, "an answer to a call that its gate did not let out")
-    return _judge_answer(reply.result, reply.failed, tool)
+    judged = _remembered if len(reply.result) <= _SHORT else _judge_answer
+    return judged(reply.result, reply.failed, tool)
 
 
-# An answer is worth the same whenever it is given, and servers give the same ones again and again.
-@lru_cache(maxsize=64)
 def _judge_answer(result: bytes, failed: bool, tool: Tool) -> Verdict:
     try:
         value = parse(result)
@@ -130,6 +131,10 @@ def _judge_answer(result: bytes, failed: bool, tool: Tool) -> Verdict:
         if faults:
             return _invalid(f"structuredContent{faults[0].path}: {faults[0].message}")
     return Verdict(State.SUCCEEDED, None, "", result)
+
+
+# An answer is worth the same whenever it is given, and servers give the same short ones again and again.
+_remembered: Final = lru_cache(maxsize=64)(_judge_answer)
 
 
 def _success_fault(value: Json) -> str:
