@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from assisted_benchmark.contract.shape import check, duration_ns
 from assisted_benchmark.contract.strict_yaml import Document, Path
 from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes
-from assisted_benchmark.kernel.clock import SECOND
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.suite.case import ADMITTED, Servers
+from assisted_benchmark.suite.case import Servers
 from assisted_benchmark.suite.live.faults import USUAL, At, Fault, Kind
 from assisted_benchmark.suite.live.scenario import (
     AgentSpec,
@@ -29,7 +27,7 @@ from assisted_benchmark.suite.live.scenario import (
     Turn,
 )
 from assisted_benchmark.suite.live.scenario_shape import CANDIDATES_SHAPE, CHANGES, SCENARIO_SHAPE
-from assisted_benchmark.suite.tables import Problems
+from assisted_benchmark.suite.tables import Problems, expected_word, read_table, start_ns
 
 
 def scenario_from(document: Document) -> Scenario:
@@ -41,8 +39,6 @@ def scenario_from(document: Document) -> Scenario:
     check(SCENARIO_SHAPE, document)
     value = document.value
     problems = Problems(document)
-    if "cases" in value and "matrix" in value:
-        problems.add(("matrix",), "`cases` and `matrix` exclude each other", "keep one of them")
 
     def override(row: Json, path: Path) -> Override:
         return Override(
@@ -52,6 +48,7 @@ def scenario_from(document: Document) -> Scenario:
             expect=_expect_fields(row.get("expect", {})),
         )
 
+    cases, matrix = read_table(value, override, problems)
     scenario = Scenario(
         id=value["id"],
         file=document.file,
@@ -65,11 +62,8 @@ def scenario_from(document: Document) -> Scenario:
         faults=_faults(value.get("faults", [])),
         expect=Expect(**_expect_fields(value.get("expect", {}))),
         proposals=_proposals(value.get("proposals", {}), problems),
-        cases=tuple((name, override(row, ("cases", name))) for name, row in value.get("cases", {}).items()),
-        matrix=tuple(
-            tuple((name, override(row, ("matrix", index, name))) for name, row in axis.items())
-            for index, axis in enumerate(value.get("matrix", []))
-        ),
+        cases=cases,
+        matrix=matrix,
     )
     problems.stop()
     return scenario
@@ -103,7 +97,7 @@ def candidates_from(document: Document) -> Candidates:
 def _run_fields(value: Json) -> dict[str, Any]:
     fields = {key: value[key] for key in ("task", "seed", "run", "vm", "session", "host") if key in value}
     if "clock" in value:
-        fields["start_ns"] = int(datetime.fromisoformat(value["clock"]).timestamp()) * SECOND
+        fields["start_ns"] = start_ns(value["clock"])
     return fields
 
 
@@ -118,10 +112,6 @@ def _agent(value: Json, path: Path, problems: Problems) -> AgentSpec:
 
 
 def _turn(value: Json, path: Path, problems: Problems) -> Turn:
-    if "refused" in value and "admitted" in value:
-        problems.add((*path, "refused"), "`refused` and `admitted` exclude each other", "keep one of them")
-    if value.get("admitted") is False:
-        problems.add((*path, "admitted"), "`admitted: false` does not say why", "write `refused:` and the reason")
     move: Raw | Planned
     if "call" in value:
         move = Raw(canonical_bytes(value["call"]))
@@ -136,7 +126,7 @@ def _turn(value: Json, path: Path, problems: Problems) -> Turn:
             leave_out=tuple(value.get("leave_out", ())),
             names=tuple((key, value[key]) for key in ("server", "tool", "effect", "grant", "group") if key in value),
         )
-    return Turn(move=move, expected=value.get("refused", ADMITTED if "admitted" in value else ""))
+    return Turn(move=move, expected=expected_word(value, path, problems))
 
 
 def _proposals(value: Json, problems: Problems) -> tuple[Proposal, ...]:

@@ -14,7 +14,6 @@ from assisted_benchmark.contract.shape import (
     Integer,
     ListOf,
     MapOf,
-    Number,
     Record,
     Shape,
     Text,
@@ -27,17 +26,15 @@ from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.suite.case import ADMITTED, Servers
 from assisted_benchmark.suite.live.faults import USUAL, At, Edits, Kind
 from assisted_benchmark.suite.live.scenario import RECORDED, Reveal, Sanity
+from assisted_benchmark.suite.tables import CLOCK, LINE, REASONS_PAGE, SCORES, TAGS, table
 from assisted_benchmark.workloads.faults import FaultKind
 
 SCENARIO: Final = "assisted-benchmark/scenario@1"
 CANDIDATES: Final = "assisted-benchmark/candidates@1"
 
-_REASONS_PAGE: Final = "docs/reasons.md"
-_REASON: Final = Word(tuple(reason.value for reason in LIVE_ORDER), _REASONS_PAGE)
-_DECISION: Final = Word((ADMITTED, *_REASON.words), _REASONS_PAGE)
+_REASON: Final = Word(tuple(reason.value for reason in LIVE_ORDER), REASONS_PAGE)
+_DECISION: Final = Word((ADMITTED, *_REASON.words), REASONS_PAGE)
 _STEP: Final = Integer(1, 1000)
-_LINE: Final = Text(r"[^\n]+", "one line of text", 300)
-_INSTANT: Final = Text(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "an instant such as `2030-01-31T12:00:00Z`", 20)
 
 _RUN: Final = Record(
     {
@@ -47,7 +44,7 @@ _RUN: Final = Record(
         "vm": may(NAME, "the VM that the grant is for"),
         "session": may(NAME, "the session (principal) that the grant is for"),
         "host": may(NAME, "a name for the machine, from which its identity is made"),
-        "clock": may(_INSTANT, "the wall clock at the start"),
+        "clock": CLOCK,
     },
     "a run",
 )
@@ -143,7 +140,7 @@ _AGENT: Final = ByKind(
 )
 _PROPOSAL: Final = Record(
     {
-        "because": may(_LINE, "why this case exists"),
+        "because": may(LINE, "why this case exists"),
         "propose": may(_ANYTHING, "raw text, or a JSON value, in place of the agent's call"),
         "at": may(_STEP, "the step it is tried at, from 1; usually the choice"),
         "step": may(_STEP, "the call of this other step, from 1"),
@@ -155,8 +152,7 @@ _PROPOSAL: Final = Record(
     "a proposal",
 )
 _PROPOSALS: Final = MapOf(_PROPOSAL)
-_SCORES: Final = ("state_grounding", "action_correctness", "task_completion")
-_OPERATOR: Final = Word((RECORDED, State.SUCCEEDED, State.UNRESOLVED, *_REASON.words), _REASONS_PAGE)
+_OPERATOR: Final = Word((RECORDED, State.SUCCEEDED, State.UNRESOLVED, *_REASON.words), REASONS_PAGE)
 _EXPECT: Final = Record(
     {
         "decisions": may(ListOf(_DECISION), "what came of each proposal, in order"),
@@ -165,7 +161,7 @@ _EXPECT: Final = Record(
         "ends": may(Word(tuple(State)), "the state of the plan's last group"),
         "oracle": may(NAME, "the state that the oracle saw"),
         "operator": may(ListOf(_OPERATOR), "what came of each teardown and reconciliation, in order"),
-        "scores": may(Record({key: may(Number(0, 1), "the score") for key in _SCORES}, "scores"), "the three scores"),
+        "scores": SCORES,
     },
     "an expectation",
 )
@@ -178,13 +174,12 @@ _OVERRIDE: Final = Record(
     },
     "a case",
 )
-_TAGS: Final = ListOf(NAME)
 
 SCENARIO_SHAPE: Final = Record(
     {
         "schema": must(Word((SCENARIO,)), "the kind of file"),
         "id": must(NAME, "the scenario's id: its cases are <folder>/<id>/<case>, as in live/<id>/<case>"),
-        "because": may(_LINE, "why this scenario exists, in one line"),
+        "because": may(LINE, "why this scenario exists, in one line"),
         "policy": must(NAME, "the policy's id; it is found in contracts/"),
         "agent": must(_AGENT, "who proposes"),
         "run": may(_RUN, "the run that the grant is bound to"),
@@ -192,12 +187,11 @@ SCENARIO_SHAPE: Final = Record(
             Word(tuple(Servers)), "where the servers live; usually models, or processes where a server has no model"
         ),
         "reveal": may(Word(tuple(Reveal)), "what a refused agent hears"),
-        "tags": may(_TAGS, "words to select by"),
+        "tags": TAGS,
         "faults": may(_FAULTS, "what goes wrong"),
         "expect": may(_EXPECT, "what it must come to"),
         "proposals": may(_PROPOSALS, "one case each, tried in place of the agent's own call"),
-        "cases": may(MapOf(_OVERRIDE, least=1), "a table: one case a row"),
-        "matrix": may(ListOf(MapOf(_OVERRIDE, least=1), 1, 6), "one case for each combination of the axes"),
+        **table(_OVERRIDE),
     },
     "a scenario",
 )
@@ -205,11 +199,11 @@ CANDIDATES_SHAPE: Final = Record(
     {
         "schema": must(Word((CANDIDATES,)), "the kind of file"),
         "id": may(NAME, "the file's id; usually its name"),
-        "because": may(_LINE, "why this task exists, in one line"),
+        "because": may(LINE, "why this task exists, in one line"),
         "policy": must(NAME, "the policy whose choice group is filled"),
         "task": must(NAME, "the task"),
         "seed": may(Integer(0), "what the workload makes its scene from"),
-        "tags": may(_TAGS, "words to select by"),
+        "tags": TAGS,
         "candidates": must(MapOf(_ARGUMENTS, least=1), "the group's candidates and their arguments"),
         "proposals": may(_PROPOSALS, "further cases, tried at the choice"),
     },

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from assisted_benchmark.contract.shape import check, duration_ns
 from assisted_benchmark.contract.strict_yaml import Document, Path
 from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes
-from assisted_benchmark.kernel.clock import SECOND
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.suite.case import ADMITTED, Servers
+from assisted_benchmark.suite.case import Servers
 from assisted_benchmark.suite.mutation.faults import USUAL, At, Fault, Kind
 from assisted_benchmark.suite.mutation.scenario import (
     AgentSpec,
@@ -32,7 +30,7 @@ from assisted_benchmark.suite.mutation.scenario import (
     Turn,
 )
 from assisted_benchmark.suite.mutation.scenario_shape import MUTATION_SHAPE
-from assisted_benchmark.suite.tables import Problems
+from assisted_benchmark.suite.tables import Problems, expected_word, read_table, start_ns
 
 
 def scenario_from(document: Document) -> Scenario:
@@ -44,8 +42,6 @@ def scenario_from(document: Document) -> Scenario:
     check(MUTATION_SHAPE, document)
     value = document.value
     problems = Problems(document)
-    if "cases" in value and "matrix" in value:
-        problems.add(("matrix",), "`cases` and `matrix` exclude each other", "keep one of them")
 
     def override(row: Json, path: Path) -> Override:
         return Override(
@@ -60,6 +56,7 @@ def scenario_from(document: Document) -> Scenario:
             expect=_expect(row.get("expect", {})),
         )
 
+    cases, matrix = read_table(value, override, problems)
     scenario = Scenario(
         id=value["id"],
         file=document.file,
@@ -76,11 +73,8 @@ def scenario_from(document: Document) -> Scenario:
         tags=tuple(value.get("tags", ())),
         faults=_faults(value.get("faults", [])),
         expect=Expect(**_expect(value.get("expect", {}))),
-        cases=tuple((name, override(row, ("cases", name))) for name, row in value.get("cases", {}).items()),
-        matrix=tuple(
-            tuple((name, override(row, ("matrix", index, name))) for name, row in axis.items())
-            for index, axis in enumerate(value.get("matrix", []))
-        ),
+        cases=cases,
+        matrix=matrix,
     )
     problems.stop()
     return scenario
@@ -89,7 +83,7 @@ def scenario_from(document: Document) -> Scenario:
 def _run(value: Json) -> dict[str, Any]:
     fields = {key: value[key] for key in ("seed", "run", "session") if key in value}
     if "clock" in value:
-        fields["start_ns"] = int(datetime.fromisoformat(value["clock"]).timestamp()) * SECOND
+        fields["start_ns"] = start_ns(value["clock"])
     return fields
 
 
@@ -118,10 +112,6 @@ def _agent(value: Json, path: Path, problems: Problems) -> AgentSpec:
 
 
 def _turn(value: Json, path: Path, problems: Problems) -> Turn:
-    if "refused" in value and "admitted" in value:
-        problems.add((*path, "refused"), "`refused` and `admitted` exclude each other", "keep one of them")
-    if value.get("admitted") is False:
-        problems.add((*path, "admitted"), "`admitted: false` does not say why", "write `refused:` and the reason")
     move: Propose | Confirm
     if "propose" in value:
         if "spec" in value and value.keys() & {"change", "leave_out"}:
@@ -142,8 +132,7 @@ def _turn(value: Json, path: Path, problems: Problems) -> Turn:
             human=Human(value["human"]) if "human" in value else None,
             recall=Recall(value.get("recall", Recall.HONEST)),
         )
-    expected = value.get("refused", ADMITTED if "admitted" in value else "")
-    return Turn(move=move, session=value.get("session", ""), expected=expected)
+    return Turn(move=move, session=value.get("session", ""), expected=expected_word(value, path, problems))
 
 
 def _raw(value: Json) -> bytes:

@@ -14,7 +14,6 @@ from assisted_benchmark.contract.shape import (
     Integer,
     ListOf,
     MapOf,
-    Number,
     Record,
     Shape,
     Text,
@@ -30,11 +29,11 @@ from assisted_benchmark.mutation.states import State
 from assisted_benchmark.suite.case import ADMITTED, Servers
 from assisted_benchmark.suite.mutation.faults import USUAL, At, Kind, Mappings, Tampers
 from assisted_benchmark.suite.mutation.scenario import ASKED, Asks, Era, Goal, Human, Recall
+from assisted_benchmark.suite.tables import CLOCK, LINE, REASONS_PAGE, SCORES, TAGS, table
 from assisted_benchmark.workloads.fabric_api_faults import Act, FabricFaultKind
 
 MUTATION_SCENARIO: Final = "assisted-benchmark/mutation-scenario@1"
 
-_PAGE: Final = "docs/reasons.md"
 _LAYERS: Final = (Layer.BYTES, Layer.PROPOSAL, Layer.CONFIRMATION, Layer.DISPATCH)
 _REASON: Final = Word(
     tuple(
@@ -51,12 +50,10 @@ _REASON: Final = Word(
             ]
         )
     ),
-    _PAGE,
+    REASONS_PAGE,
 )
-_DECISION: Final = Word((ADMITTED, ASKED, *_REASON.words), _PAGE)
+_DECISION: Final = Word((ADMITTED, ASKED, *_REASON.words), REASONS_PAGE)
 _TURN_NUMBER: Final = Integer(1, 1000)
-_LINE: Final = Text(r"[^\n]+", "one line of text", 300)
-_INSTANT: Final = Text(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "an instant such as `2030-01-31T12:00:00Z`", 20)
 _FIELD: Final = Text(what="a field's name, or a JSON pointer to it", limit=200)
 _CHANGE: Final = Text(what="a change type", limit=100)
 
@@ -65,7 +62,7 @@ _RUN: Final = Record(
         "seed": may(Integer(0), "what the endpoint makes its ids from"),
         "run": may(NAME, "the run's id; else it is made from the case's"),
         "session": may(NAME, "the session (principal) that calls"),
-        "clock": may(_INSTANT, "the wall clock at the start"),
+        "clock": CLOCK,
     },
     "a run",
 )
@@ -165,7 +162,6 @@ _AGENT: Final = ByKind(
         ),
     )
 )
-_SCORES: Final = ("state_grounding", "action_correctness", "task_completion")
 _EXPECT: Final = Record(
     {
         "decisions": may(ListOf(_DECISION), "what came of each call, in order"),
@@ -188,7 +184,7 @@ _EXPECT: Final = Record(
         "real": may(Integer(0), "how many creates reached the endpoint"),
         "created": may(MapOf(Integer(0)), "how many things of each kind are there in the end; of the others none"),
         "ends": may(Word((*State, "none")), "the state of the last proposal that was taken in"),
-        "scores": may(Record({key: may(Number(0, 1), "the score") for key in _SCORES}, "scores"), "the three scores"),
+        "scores": SCORES,
     },
     "an expectation",
 )
@@ -204,22 +200,21 @@ _SHARED: Final = {
     "expect": may(_EXPECT, "what it must come to"),
 }
 _OVERRIDE: Final = Record(
-    {"because": may(_LINE, "why this case exists"), "agent": may(_AGENT, "another agent"), **_SHARED}, "a case"
+    {"because": may(LINE, "why this case exists"), "agent": may(_AGENT, "another agent"), **_SHARED}, "a case"
 )
 
 MUTATION_SHAPE: Final = Record(
     {
         "schema": must(Word((MUTATION_SCENARIO,)), "the kind of file"),
         "id": must(NAME, "the scenario's id: its cases are <folder>/<id>/<case>, as in mutation/<id>/<case>"),
-        "because": may(_LINE, "why this scenario exists, in one line"),
+        "because": may(LINE, "why this scenario exists, in one line"),
         "changes": must(NAME, "the change contract's id; it is found in contracts/"),
         "agent": must(_AGENT, "who proposes and confirms"),
         "goal": may(_CHANGE, "the change type whose example is to be there in the end; a plan's own, if it has one"),
         "servers": may(Word(tuple(Servers)), "a model of the endpoint in this process, or its process over HTTP"),
-        "tags": may(ListOf(NAME), "words to select by"),
+        "tags": TAGS,
         **_SHARED,
-        "cases": may(MapOf(_OVERRIDE, least=1), "a table: one case a row"),
-        "matrix": may(ListOf(MapOf(_OVERRIDE, least=1), 1, 6), "one case for each combination of the axes"),
+        **table(_OVERRIDE),
     },
     "a mutation scenario",
 )
