@@ -124,9 +124,19 @@ _NEXT: Final = {
     TokenState.USABLE: "The token was not used. Call {confirm} with it again, or let it expire.",
     TokenState.CONSUMED: f"Nothing was sent, and the token is consumed. {_AGAIN}",
     TokenState.EXPIRED: f"Nothing was sent: the token has expired. {_AGAIN}",
-    TokenState.REPLAYED: f"Nothing was sent: the token was used before, and each is good for one call. {_AGAIN}",
+    TokenState.REPLAYED: "This call sent nothing: the token was used before, and each is good for one call. The "
+    "earlier call may have carried the change out, so look first; only if it did not, propose the change again with "
+    "{propose} to get a new token.",
     TokenState.UNKNOWN: f"Nothing was sent: this session has no proposal with this token. {_AGAIN}",
     None: "Nothing was sent. Call {confirm} with the token that {propose} returned, and nothing else.",
+}
+# What the token alone does not say: where nothing but the same again would come of doing it again.
+_NEXT_AFTER: Final[dict[Status | None, str]] = {
+    Status.DECLINED: "Nothing was sent, and the token is consumed: a person did not agree. Only if you are asked to, "
+    "propose the change again with {propose} to get a new token.",
+    Status.UNSUPPORTED_BY_CLIENT: "Nothing was sent, and the token is consumed: this client cannot ask a person, so "
+    "that a new token would end the same way. With a client that can show a form, propose the change again with "
+    "{propose} to get a new token.",
 }
 _SCOPE: Final = (
     "This token is a lookup key for this one proposal, in this session of this server only. It works once, within "
@@ -183,7 +193,7 @@ def told(answer: Answered, contract_id: str, *, reveal: bool = False) -> dict[st
         predicates=answer.predicates,
         token=answer.token,
         late_cancel=False,
-        next_step=_NEXT[answer.token].format(**names),
+        next_step=(_NEXT_AFTER.get(answer.status) or _NEXT[answer.token]).format(**names),
         receipt=answer.receipt_id,
     )
 

@@ -130,7 +130,10 @@ def test_all_but_an_acceptance_with_the_flag_sends_nothing_and_consumes_the_toke
     heard = bench.told(refused)
     assert (heard["executed"], heard["human_confirmation"]["status"]) == (False, status.value)
     assert heard["next_step"] == (
-        "Nothing was sent, and the token is consumed. "
+        "Nothing was sent, and the token is consumed: a person did not agree. Only if you are asked to, "
+        "propose the change again with fabric_propose_change to get a new token."
+        if status is Status.DECLINED
+        else "Nothing was sent, and the token is consumed. "
         "Propose the change again with fabric_propose_change to get a new token."
     )
     assert bench.creates == 0
@@ -145,7 +148,13 @@ def test_a_client_that_cannot_ask_is_refused_and_the_token_consumed():
     token = bench.token()
     refused = bench.begin(token, can_ask=False)
     assert (refused.reason, refused.status) == (Reason.UNSUPPORTED_BY_CLIENT, Status.UNSUPPORTED_BY_CLIENT)
-    assert bench.told(refused)["refused"] == "not_authorised"
+    heard = bench.told(refused)
+    assert heard["refused"] == "not_authorised"
+    assert heard["next_step"] == (
+        "Nothing was sent, and the token is consumed: this client cannot ask a person, so that a new token would end "
+        "the same way. With a client that can show a form, propose the change again with fabric_propose_change to get "
+        "a new token."
+    )
     assert (bench.creates, bench.state(token)) == (0, State.REFUSED)
 
 

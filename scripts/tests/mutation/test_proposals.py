@@ -175,9 +175,10 @@ def test_each_failure_tells_the_agent_to_propose_again(ledger):
     texts = {name: bench.told(each) for name, each in answers.items()}
     assert {name: each["token_state"] for name, each in texts.items()} == {name: name for name in answers}
     for each in texts.values():
-        assert each["next_step"].endswith("Propose the change again with fabric_propose_change to get a new token.")
+        assert "propose the change again with fabric_propose_change to get a new token." in each["next_step"].lower()
         assert each["executed"] is False
     assert len({each["next_step"] for each in texts.values()}) == 3
+    assert "may have carried the change out, so look first" in texts["replayed"]["next_step"]
     assert {name: each["refused"] for name, each in texts.items()} == {
         "replayed": "spent",
         "unknown": "not_authorised",
