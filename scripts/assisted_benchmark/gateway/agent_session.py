@@ -20,7 +20,7 @@ from typing import Final
 from assisted_benchmark.gateway.flight import Flight, Limits, Ties
 from assisted_benchmark.gateway.lines_out import LinesOut
 from assisted_benchmark.gateway.questions import Questions
-from assisted_benchmark.gateway.tools import Session, ToolRegistration
+from assisted_benchmark.gateway.tools import Resources, Session, ToolRegistration
 from assisted_benchmark.kernel.canonical import parse
 from assisted_benchmark.kernel.clock import Clock
 from assisted_benchmark.kernel.errors import HarnessError
@@ -40,6 +40,7 @@ from assisted_benchmark.wire.frames import (
 )
 from assisted_benchmark.wire.outcomes import Era, Odd, Oddity
 from assisted_benchmark.wire.server_side import (
+    Also,
     Answer,
     CallCancelled,
     Problem,
@@ -52,16 +53,35 @@ from assisted_benchmark.wire.server_side import (
 )
 
 _CHUNK: Final = 1 << 16
+_RESOURCES: Final = ("resources/list", "resources/templates/list", "resources/read")
 
 
 class Face:
-    """What the gateway says that it is, and the tools that it serves. The list does not change."""
+    """What the gateway says that it is, the tools that it serves, and perhaps resources. The list does not change."""
 
     list_changed = False
 
-    def __init__(self, tools: Sequence[ToolRegistration], instructions: str = "") -> None:
+    def __init__(
+        self, tools: Sequence[ToolRegistration], instructions: str = "", resources: Resources | None = None
+    ) -> None:
         self.registered = {tool.name: tool for tool in tools}
         self.instructions = instructions
+        self._beside: dict[str, ToolRegistration] = {}
+        if resources is not None:
+            self._beside = {
+                method: ToolRegistration({"name": method, "annotations": {"readOnlyHint": True}}, "", handle)
+                for method, handle in zip(_RESOURCES, resources, strict=True)
+            }
+
+    @property
+    def also(self) -> Also:
+        """What there is beside tools."""
+        capabilities = {"resources": {"listChanged": False, "subscribe": False}} if self._beside else {}
+        return Also(capabilities, frozenset(self._beside))
+
+    def behind(self, call: ToolCall) -> ToolRegistration:
+        """What handles a call: the tool, or what is registered for another method as a tool is."""
+        return self._beside.get(call.method) or self.registered[call.name]
 
     def info(self) -> dict[str, Json]:
         return {"name": "assisted-benchmark", "version": "1"}
@@ -97,8 +117,10 @@ class AgentSession:
         self._clock = clock
         self._limits = limits or Limits()
         self._read_fd = read_fd
-        self._side = ServerSide(face)
+        self._side = ServerSide(face, also=face.also)
         self._splitter = Splitter(self._limits.line)
+        self._calls = ThreadPoolExecutor(self._limits.calls, "call")
+        self._urgent = ThreadPoolExecutor(self._limits.urgent, "urgent")
         self._bell_out, self._bell_in = os.pipe()
         self._out = LinesOut(write_fd, clock, self._limits.write_ns, self._ring)
         self._questions = Questions()
@@ -113,28 +135,28 @@ class AgentSession:
 
     def serve(self) -> None:
         """Answer until the agent closes its side or stops reading ours. Nothing runs any more when this returns."""
-        pool = ThreadPoolExecutor(self._limits.calls, "call")
         try:
-            self._read_on(pool)
+            self._read_on()
         except BaseException:
-            for flight in self._in_flight():
-                flight.cancel()
+            self._cancel_all()
             raise
         finally:
             self._questions.close()
-            pool.shutdown()
+            self._calls.shutdown()
+            self._urgent.shutdown()
             os.close(self._bell_out)
             os.close(self._bell_in)
 
     # -- reading
 
-    def _read_on(self, pool: ThreadPoolExecutor) -> None:
+    def _read_on(self) -> None:
         poll = select.poll()
         poll.register(self._read_fd, select.POLLIN)
         poll.register(self._bell_out, select.POLLIN)
         while True:
             poll.poll()
             if self._out.broken:
+                self._cancel_all()  # nobody will hear what they come to
                 return
             try:
                 chunk = os.read(self._read_fd, _CHUNK)
@@ -143,14 +165,14 @@ class AgentSession:
             if not chunk:
                 break
             for line in self._splitter.feed(chunk):
-                self._take(line, pool)
+                self._take(line)
         if self._splitter.half:
             self._out.send(write_error(None, PARSE_ERROR, "the last line has no end"))
 
     def _ring(self) -> None:
         os.write(self._bell_in, b"\0")
 
-    def _take(self, line: bytes | Bad, pool: ThreadPoolExecutor) -> None:
+    def _take(self, line: bytes | Bad) -> None:
         frame = line if isinstance(line, Bad) else read_frame(line, self._limits.line, parse)
         with self._lock:
             refused = refusal(frame, self._flights)
@@ -163,7 +185,7 @@ class AgentSession:
         if isinstance(frame, Response) or (isinstance(frame, Bad) and frame.reply):
             self._take_answer(frame)
         elif isinstance(frame, Request) and not refused:
-            self._serve(frame, pool)
+            self._serve(frame)
         elif cancelled is not None:
             cancelled.cancel()
 
@@ -179,26 +201,40 @@ class AgentSession:
         if odd in (Odd.SETTLED_ID, Odd.UNKNOWN_ID):
             self._record(odd, f"an answer to {shown(repr(frame.id), 80)}, which is not asked any more, or never was")
 
-    def _serve(self, request: Request, pool: ThreadPoolExecutor) -> None:
+    def _serve(self, request: Request) -> None:
         judged: Answer | ToolCall = self._side.judge(request)
         if isinstance(judged, ToolCall):
-            if len(self._flights) < self._limits.calls + self._limits.waiting:
+            tool, limits = self._face.behind(judged), self._limits
+            if len(self._flights) < limits.calls + limits.waiting + (limits.urgent if tool.urgent else 0):
                 flight = Flight(judged, self._ties())
                 with self._lock:
                     self._flights[request.id] = flight
-                pool.submit(self._run, judged, flight)
+                (self._urgent if tool.urgent else self._calls).submit(self._run, judged, tool, flight)
                 return
             judged = Problem(INTERNAL_ERROR, "too many calls are in flight; wait for answers, and call again")
         self._out.send(self._side.line(request.id, judged))
 
     def _ties(self) -> Ties:
         era = Era.STATELESS if self._side.stateless else Era.HANDSHAKE
-        return Ties(self._session, era, self._side.version, self._clock, self._limits, self._out, self._questions)
+        side, limits = self._side, self._limits
+        return Ties(self._session, era, side.version, self._clock, limits, self._out, self._questions, self._apart)
+
+    def _apart(self, act: Callable[[], None]) -> None:
+        """Do something that may wait, for which the thread that reads has no time."""
+
+        def acting() -> None:
+            try:
+                act()
+            except Exception as broken:  # noqa: BLE001 - nobody waits for it: at the end it is told that it failed
+                reason = broken.reason if isinstance(broken, HarnessError) else None
+                self._record(Odd.CALLBACK_FAILED, f"a cancellation failed: {type(broken).__name__}", reason)
+
+        self._urgent.submit(acting)
 
     # -- calls, each on a thread of the pool
 
-    def _run(self, call: ToolCall, flight: Flight) -> None:
-        answer = None if flight.cancelled else self._answer(self._face.registered[call.name], flight)
+    def _run(self, call: ToolCall, tool: ToolRegistration, flight: Flight) -> None:
+        answer = None if flight.cancelled else self._answer(tool, flight)
         line = None if answer is None else self._side.line(call.id, answer)
         flight.settle()
         with self._lock:
@@ -218,9 +254,11 @@ class AgentSession:
         # What only reads can always stop; of any other tool a result after a cancellation says that it acted.
         return None if tool.read_only and flight.cancelled else result
 
-    def _in_flight(self) -> tuple[Flight, ...]:
+    def _cancel_all(self) -> None:
         with self._lock:
-            return tuple(self._flights.values())
+            flights = tuple(self._flights.values())
+        for flight in flights:
+            flight.cancel()
 
     def _record(self, kind: Odd, detail: str, reason: Reason | None = None) -> None:
         with self._lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import orjson
@@ -35,6 +36,7 @@ class Limits(NamedTuple):
     line: int = MIB
     calls: int = 32  # that run at a time
     waiting: int = 256  # that wait for their turn
+    urgent: int = 8  # of tools that end others, beside all those
     call_ns: int = 60 * SECOND  # of a call, without the time that people took
     human_ns: int = 600 * SECOND  # of one question, at most
     write_ns: int = 10 * SECOND  # for which a client may leave a line unread
@@ -51,6 +53,7 @@ class Ties(NamedTuple):
     limits: Limits
     out: LinesOut
     questions: Questions
+    apart: Callable[[Callable[[], None]], None]  # does something from a thread that no call holds
 
 
 class Flight:
@@ -60,11 +63,13 @@ class Flight:
         self._call = call
         self._ties = ties
         self._steps = Steps(call.token)
-        self._ends_ns = ties.clock.now().mono_ns + ties.limits.call_ns
+        self.since_ns = ties.clock.now().mono_ns
+        self._ends_ns = self.since_ns + ties.limits.call_ns
         self._lock = threading.Lock()
         self._cancelled = False
         self._settled = False
         self._question: Question | None = None
+        self._stop: Callable[[], None] | None = None
 
     @property
     def session(self) -> Session:
@@ -85,6 +90,13 @@ class Flight:
     @property
     def cancelled(self) -> bool:
         return self._cancelled or self._ties.out.broken
+
+    def on_cancel(self, stop: Callable[[], None]) -> None:
+        with self._lock:
+            self._stop = stop
+            late = self._cancelled
+        if late:
+            stop()
 
     @property
     def can_ask(self) -> bool:
@@ -130,11 +142,14 @@ class Flight:
     # -- for the session
 
     def cancel(self) -> None:
-        """The agent has cancelled the call: a question that is open for it is abandoned."""
+        """The agent has cancelled the call: a question that is open for it is abandoned, and its tool is told once."""
         with self._lock:
+            stop = None if self._cancelled else self._stop
             self._cancelled = True
             if self._question is not None:
                 self._question.settle(Silence.CANCELLED)
+        if stop is not None:
+            self._ties.apart(stop)
 
     def settle(self) -> None:
         """The call has ended: its tool has nothing more to say."""

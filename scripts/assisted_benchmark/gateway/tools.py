@@ -59,6 +59,10 @@ class AgentCall(Protocol):
         """The session that the call came in."""
 
     @property
+    def since_ns(self) -> int:
+        """When it came in, on the monotonic clock: it may have waited for its turn since."""
+
+    @property
     def arguments(self) -> bytes:
         """The arguments, a JSON object's bytes: admitted as strict JSON, and numbers keep their kind (`1`, `1.0`)."""
 
@@ -73,6 +77,9 @@ class AgentCall(Protocol):
     @property
     def cancelled(self) -> bool:
         """Whether the agent has cancelled this call, or is gone so that nobody would hear of its end."""
+
+    def on_cancel(self, stop: Callable[[], None]) -> None:
+        """Have `stop` called once, from a thread of its own, when the agent cancels the call; now, if it has."""
 
     @property
     def can_ask(self) -> bool:
@@ -99,11 +106,15 @@ Handle: TypeAlias = Callable[[AgentCall], dict[str, Json]]
 
 @frozen
 class ToolRegistration:
-    """One tool: its raw object as it is listed, the toolset it is in, and what handles its calls."""
+    """One tool: its raw object as it is listed, the toolset it is in, and what handles its calls.
+
+    Those of an `urgent` one, which ends others, never wait for others to end.
+    """
 
     definition: dict[str, Json] = field(validator=instance_of(dict), eq=False)
     toolset: str = field(validator=instance_of(str))
     handle: Handle = field(eq=False)
+    urgent: bool = False
 
     @property
     def name(self) -> str:
@@ -116,6 +127,14 @@ class ToolRegistration:
         """Whether the tool says that it changes nothing."""
         annotations = self.definition.get("annotations")
         return type(annotations) is dict and annotations.get("readOnlyHint") is True
+
+
+class Resources(NamedTuple):
+    """What can be read beside the tools: what handles each of the three requests. None of them changes anything."""
+
+    list: Handle
+    templates: Handle
+    read: Handle
 
 
 def input_required(state: str, message: str, requested_schema: dict[str, Json]) -> dict[str, Json]:

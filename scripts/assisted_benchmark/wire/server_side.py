@@ -9,8 +9,8 @@ Imports stay few here: a server process pays for each of them before its first a
 
 from __future__ import annotations
 
-from collections.abc import Container
-from typing import NamedTuple, Protocol, TypeAlias
+from collections.abc import Container, Sequence
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from assisted_benchmark.kernel.codes import Reason
 from assisted_benchmark.kernel.errors import CanonicalError, HarnessError, MisuseError
@@ -40,6 +40,12 @@ from assisted_benchmark.wire.frames import (
     write_notification,
     write_result,
 )
+
+# What the stateless era wants to be said of a list: it is good for this once, for this caller.
+UNCACHED: Final[dict[str, Json]] = {"ttlMs": 0, "cacheScope": "private"}
+
+_LIST: Final = "tools/list"
+_CALL: Final = "tools/call"
 
 
 class ToolProblem(HarnessError):  # noqa: N818 - what a handler raises reads as a thing, not as a crash of ours
@@ -87,7 +93,10 @@ class Problem(NamedTuple):
 
 
 class ToolCall(NamedTuple):
-    """A call of a tool that is offered. `token` is the caller's progress token; `params` are all there were."""
+    """A call of a tool that is offered. `token` is the caller's progress token; `params` are all there were.
+
+    Or a request of another `method` that the server has: it names no tool, and all its params are arguments.
+    """
 
     id: Id
     name: str
@@ -95,6 +104,14 @@ class ToolCall(NamedTuple):
     token: Id | None
     capabilities: Json
     params: dict[str, Json]
+    method: str = _CALL
+
+
+class Also(NamedTuple):
+    """What a server has beside tools: the capabilities that say so, and the methods that come to it as calls."""
+
+    capabilities: dict[str, Json]
+    methods: frozenset[str]
 
 
 class Listening(NamedTuple):
@@ -110,8 +127,9 @@ Answer: TypeAlias = dict[str, Json] | Problem | Listening
 class ServerSide:
     """One session's protocol state, and what each request deserves. Does no input or output."""
 
-    def __init__(self, offer: Offer, page_size: int | None = None) -> None:
+    def __init__(self, offer: Offer, page_size: int | None = None, also: Also | None = None) -> None:
         self._offer = offer
+        self._also = also or Also({}, frozenset())
         self._page_size = page_size
         self._capabilities: Json = {}
         self.stateless: bool | None = None  # None until the first request
@@ -161,14 +179,14 @@ class ServerSide:
             return {}
         if request.method == "initialize":
             return self._initialize(request)
-        if not self.version and request.method in {"tools/list", "tools/call"}:
+        if not self.version and (request.method in {_LIST, _CALL} or request.method in self._also.methods):
             return Problem(INVALID_REQUEST, "the session is not initialized")
         return self._judge_tools(request, meta, self._capabilities)
 
     def _judge_tools(self, request: Request, meta: dict[str, Json], capabilities: Json) -> Answer | ToolCall:
-        if request.method == "tools/list":
+        if request.method == _LIST:
             return self._list(request)
-        if request.method == "tools/call":
+        if request.method == _CALL or request.method in self._also.methods:
             return self._call(request, meta, capabilities)
         return Problem(METHOD_NOT_FOUND, "no such method")
 
@@ -184,33 +202,28 @@ class ServerSide:
         return {"protocolVersion": self.version, "serverInfo": self._offer.info(), **self._about()}
 
     def _discover(self) -> dict[str, Json]:
-        return {"supportedVersions": list(STATELESS_VERSIONS), "ttlMs": 0, "cacheScope": "private", **self._about()}
+        return {"supportedVersions": list(STATELESS_VERSIONS), **UNCACHED, **self._about()}
 
     def _about(self) -> dict[str, Json]:
-        about: dict[str, Json] = {"capabilities": {"tools": {"listChanged": self._offer.list_changed}}}
+        capabilities = {"tools": {"listChanged": self._offer.list_changed}, **self._also.capabilities}
+        about: dict[str, Json] = {"capabilities": capabilities}
         if self._offer.instructions:
             about["instructions"] = self._offer.instructions
         return about
 
     def _list(self, request: Request) -> Answer:
-        tools = self._offer.tools()
-        cursor = request.params.get("cursor", "0")
-        if type(cursor) is not str or not cursor.isdecimal() or len(cursor) > 9 or int(cursor) > len(tools):
-            return Problem(INVALID_PARAMS, "the cursor is not one of ours")
-        start = int(cursor)
-        end = len(tools) if self._page_size is None else start + self._page_size
-        page: dict[str, Json] = {"tools": tools[start:end]}
-        if end < len(tools):
-            page["nextCursor"] = str(end)
-        if self.stateless:
-            page.update(ttlMs=0, cacheScope="private")
-        return page
+        listed = page("tools", self._offer.tools(), request.params, self._page_size)
+        return {**listed, **UNCACHED} if self.stateless and isinstance(listed, dict) else listed
 
     def _call(self, request: Request, meta: dict[str, Json], capabilities: Json) -> Problem | ToolCall:
         name = request.params.get("name")
         arguments = request.params.get("arguments", {})
         token = meta.get("progressToken")
-        if type(name) is not str or type(arguments) is not dict or not (token is None or is_id(token)):
+        if not (token is None or is_id(token)):
+            return Problem(INVALID_PARAMS, "a progress token is a text or an integer")
+        if request.method != _CALL:
+            return ToolCall(request.id, "", request.params, token, capabilities, request.params, request.method)
+        if type(name) is not str or type(arguments) is not dict:
             return Problem(INVALID_PARAMS, "a call needs a name, and arguments that are an object")
         if not any(tool["name"] == name for tool in self._offer.tools()):
             return Problem(INVALID_PARAMS, "no such tool")
@@ -218,6 +231,17 @@ class ServerSide:
         if self.stateless and (type(state) is not str or type(answers) is not dict):
             return Problem(INVALID_PARAMS, "a call that resumes another has a `requestState` that is a string")
         return ToolCall(request.id, name, arguments, token, capabilities, request.params)
+
+
+def page(key: str, items: Sequence[Json], params: dict[str, Json], size: int | None) -> dict[str, Json] | Problem:
+    """The part of a list that the params' cursor asks for, under its key."""
+    cursor = params.get("cursor", "0")
+    if type(cursor) is not str or not cursor.isdecimal() or len(cursor) > 9 or int(cursor) > len(items):
+        return Problem(INVALID_PARAMS, "the cursor is not one of ours")
+    start = int(cursor)
+    end = len(items) if size is None else start + size
+    part: dict[str, Json] = {key: items[start:end]}
+    return {**part, "nextCursor": str(end)} if end < len(items) else part
 
 
 class Steps:
