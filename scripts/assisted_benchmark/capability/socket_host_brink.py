@@ -32,10 +32,7 @@ class Brink:
         if not gate():
             return _CLOSED
         with self._lock:
-            if self._stopped[key]:
-                return _STOPPED
-            del self._stopped[key]
-            return None
+            return _STOPPED if self._stopped.pop(key, False) else None
 
     def stop(self, key: Key) -> bool:
         """Whether the request is kept from being written. If not, its host has to be told."""

@@ -14,6 +14,7 @@ import select
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Final, NamedTuple, TypeAlias
 
@@ -203,11 +204,11 @@ class Connection:
         return wrote
 
     def _hang_up(self) -> None:
-        """Nothing more goes out or comes in; the reading thread finds that so."""
-        try:
+        """Nothing more goes out or comes in, and who waits knows; what had come before is taken in."""
+        with suppress(OSError):  # it is down already
             self._socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            return  # it is down already
+        while not self.lost:
+            self.catch_up()
 
     def _read_on(self) -> None:
         poll = select.poll()
