@@ -16,6 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from attrs import evolve
+
 import assisted_benchmark
 from assisted_benchmark.cli import exits
 from assisted_benchmark.cli.parser import PROGRAM
@@ -48,49 +50,53 @@ from assisted_benchmark.suite.storage import RunDirectory, create_keys, new_keys
 UNCONFIRMED: Final = "EQUINIX_MCP_ALLOW_UNCONFIRMED_MUTATIONS"
 BEARER: Final = "ASSISTED_BENCHMARK_BEARER"
 
-# One run a ledger, so that what was proposed before a restart can still be confirmed after it.
-_SESSION: Final = Session("serve", "stdio")
+# What a person is told of where a change goes, beside the contract's own word; else it is the origin.
+OFFLINE: Final = "an endpoint for trying out: nothing real"
 
 
 def command(arguments: argparse.Namespace) -> int:
     """Serve until the client closes its side. Nothing runs any more when this returns."""
     root = root_of(arguments)
     contract = _contract(root, arguments.changes)
-    if arguments.print_config:
-        print(json.dumps(_config(arguments, root), indent=2))
-        return exits.OK
     clock = SystemClock()
-    with _opened(arguments.ledger) as (ledger, keys):
-        endpoint = _endpoint(arguments, clock)
+    endpoint = _endpoint(arguments, clock)
+    # What was proposed before a restart can be confirmed after it, but only where the endpoint's dry run took it.
+    session = Session(f"serve {arguments.origin or 'offline'}", "stdio")
+    with _opened(None if arguments.print_config else arguments.ledger) as (ledger, keys):
         broker = MutationBroker(
-            contract=contract,
+            contract=evolve(contract, endpoint=f"{contract.endpoint} ({arguments.origin or OFFLINE})"),
             endpoint=endpoint,
             store=ProposalStore(ledger=ledger, clock=clock, chance=SystemChance(), keys=keys),
             allow_unconfirmed=os.environ.get(UNCONFIRMED) == "true",
         )
         offered = (*read_tools(contract, endpoint, clock), *change_tools(contract, broker))
         tools = select_tools(offered, arguments.toolsets)
+        if arguments.print_config:
+            print(json.dumps(_config(arguments, root), indent=2))
+            return exits.OK
         left = broker.recover()
         if left:
             _say(f"{len(left)} changes that a crash left open are closed: the receipts say how")
+        if os.environ.get(UNCONFIRMED, "true") != "true":
+            _say(f"{UNCONFIRMED} is not exactly `true`: a client that cannot ask a person confirms nothing")
         if sys.stdin.isatty():
             _say("this speaks to an MCP client; --print-config shows how to tell one of it, Ctrl-D ends it")
-        session = AgentSession(
-            Face(tools, instructions(contract)),
-            _SESSION,
+        agent = AgentSession(
+            Face(tools, instructions(contract, tools)),
+            session,
             clock,
             write_fd=_wire(),
-            on_malformed=partial(broker.refuse_malformed, BrokerSession(*_SESSION)),
+            on_malformed=partial(broker.refuse_malformed, BrokerSession(*session)),
         )
         try:
-            session.serve()
+            agent.serve()
         finally:
             broker.close()
-            for odd in session.oddities:
+            for odd in agent.oddities:
                 # Of a line that is no message only the reason is said: its detail may quote the agent.
                 _say(f"{odd.detail if odd.reason is None else odd.reason.value} ({odd.kind.value})")
     # A ledger that no longer verifies refuses every call; whoever started this must hear of it as well.
-    doubted = any(odd.reason is not None and REASONS[odd.reason].layer is Layer.LEDGER for odd in session.oddities)
+    doubted = any(odd.reason is not None and REASONS[odd.reason].layer is Layer.LEDGER for odd in agent.oddities)
     return exits.INTEGRITY if doubted else exits.OK
 
 

@@ -7,6 +7,7 @@ Both are faces of the broker's `begin` and `resume`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
@@ -39,8 +40,10 @@ from assisted_benchmark.wire.server_side import CallCancelled, ToolProblem
 _FORMS: Final[Json] = {"elicitation": {"form": {}}}
 
 
-def instructions(contract: ChangeContract) -> str:
-    """What a client's model is told of all the tools."""
+def instructions(contract: ChangeContract, tools: Iterable[ToolRegistration]) -> str:
+    """What a client's model is told of all the tools that it is served."""
+    if all(tool.read_only for tool in tools):
+        return f"Tools of {contract.endpoint} that only read: no change can be made with them."
     names = tool_names(contract.id)
     return (
         f"Tools of {contract.endpoint}. A change takes two steps: {names['propose']} validates it by a dry run, "

@@ -122,7 +122,11 @@ def serving(root):
 )
 def test_what_reads_is_served_and_what_changes_only_if_it_is_named(serving, sets, prefixes):
     server = serving(*OFFLINE, *sets)
-    assert "no other way to a change" in server.opens()["instructions"]
+    said = server.opens()["instructions"]
+    assert ("no other way to a change" in said, "no change can be made" in said) == (
+        "propose" in prefixes,
+        "propose" not in prefixes,
+    )
     server.says(ask(1, "tools/list"))
     assert {tool["name"].split("_")[1] for tool in server.hears()["result"]["tools"]} == prefixes
     assert server.ends() == (0, "", "")
@@ -135,6 +139,8 @@ def test_a_change_goes_its_whole_way_and_the_wire_is_all_that_is_printed(serving
     server.says(call(2, CONFIRM, token=server.proposes()["token"]))
     asked = server.hears()
     assert asked["method"] == "elicitation/create"
+    target = "Target: POST /fabric/v4/connections at Equinix Fabric v4 (an endpoint for trying out: nothing real)"
+    assert target in asked["params"]["message"].splitlines()
     server.says({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept", "content": {"confirm": True}}})
     assert server.hears()["result"]["structuredContent"]["executed"] is True
     assert server.ends() == (0, "", "")
@@ -151,7 +157,8 @@ def test_unconfirmed_changes_are_allowed_by_exactly_one_word(serving, word, exec
     confirmed = server.calls(CONFIRM, token=server.proposes()["token"])
     told = (confirmed["executed"], confirmed["human_confirmation"]["status"])
     assert told == (executed, "unsupported_by_client")
-    assert server.ends()[0] == 0
+    code, _, err = server.ends()
+    assert (code, "is not exactly `true`" in err) == (0, not executed)
 
 
 def test_what_is_odd_about_the_client_is_said_at_the_end(serving):
@@ -186,6 +193,24 @@ def test_a_proposal_in_a_ledger_outlives_the_process_and_is_good_once(serving, r
     assert third.calls(CONFIRM, token=token)["token_state"] == "replayed"
     assert third.ends()[0] == 0
     assert (root / "kept").stat().st_mode & 0o077 == 0
+
+
+def test_a_proposal_is_good_only_at_the_endpoint_whose_dry_run_took_it(serving):
+    kept = ("--toolsets", "mutate", "--ledger", "kept")
+    environment = {"EQUINIX_MCP_ALLOW_UNCONFIRMED_MUTATIONS": "true"}
+    first = serving(*OFFLINE, *kept, **environment)
+    first.opens()
+    token = first.proposes()["token"]
+    first.ends()
+
+    elsewhere = serving("--changes", "fabric", "--origin", "http://127.0.0.1:9", *kept, **environment)
+    elsewhere.opens()
+    assert elsewhere.calls(CONFIRM, token=token)["token_state"] == "unknown"
+    elsewhere.ends()
+
+    again = serving(*OFFLINE, *kept, **environment)
+    again.opens()
+    assert again.calls(CONFIRM, token=token)["executed"] is True
 
 
 @promise("M11")
@@ -251,8 +276,9 @@ def test_a_ledger_that_was_tampered_with_is_not_served(serving, root):
         ((*OFFLINE, "--root", "nowhere"), "`nowhere`"),
     ],
 )
-def test_a_wrong_call_is_told_on_standard_error_alone(root, words, said):
-    code, out, err = command(root, "serve", *words)
+@pytest.mark.parametrize("more", [(), ("--print-config",)])
+def test_a_wrong_call_is_told_on_standard_error_alone(root, words, said, more):
+    code, out, err = command(root, "serve", *words, *more)
     assert (code, out) == (2, "")
     assert said in err
 
