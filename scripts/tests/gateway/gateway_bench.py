@@ -88,7 +88,9 @@ class Changes:
         """An agent of that era, connected."""
         capabilities = FORM if capabilities is None else capabilities
         tools = (*self.tools, *more)
-        return Confirming(self._make(*tools, instructions=instructions(a_contract(), tools), **options), era, capabilities)
+        return Confirming(
+            self._make(*tools, instructions=instructions(a_contract(), tools), **options), era, capabilities
+        )
 
     @property
     def creates(self):
