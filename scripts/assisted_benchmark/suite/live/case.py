@@ -7,7 +7,6 @@ What an agent hears of a crash is what the ledger can say: before the marker the
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Final, TypeAlias
 
 import orjson
@@ -32,6 +31,7 @@ from assisted_benchmark.suite.live.scenario import LiveCase, Reveal
 from assisted_benchmark.suite.live.scoring import Played, Taken, counts_of, misses_of, scores_of
 from assisted_benchmark.suite.live.seat import Seat
 from assisted_benchmark.suite.result import CaseResult, Event, Verdict
+from assisted_benchmark.suite.scoring import refusals_of
 from assisted_benchmark.workloads.oracle import Oracle, OracleReading
 
 # What stands for the proposal where the grant itself was refused.
@@ -53,7 +53,6 @@ class CaseRun:
         self.answers: list[tuple[Shot, Answer]] = []
         self._taken: list[Taken] = []
         self._events: list[Event] = []
-        self._begun = seat.clock.now().mono_ns
         self._agent = case.agent.begin()
         self._experiment = Experiment(case, seat, faults, self._tell) if faults is not None else None
 
@@ -104,8 +103,7 @@ class CaseRun:
         self.answers.append((shot, answer))
         heard, word, candidate = self._heard(answer)
         if heard.receipt_id is not None:
-            at = self._seat.clock.now().mono_ns
-            self._events.append(Event(kind="receipt", text=heard.receipt_id, at_ns=at, reason=word))
+            self._say("receipt", heard.receipt_id, word)
         self._taken.append(Taken(shot=shot, word=word, sent=sent, may_send=_may_send(answer), candidate=candidate))
         return heard
 
@@ -170,10 +168,6 @@ class CaseRun:
         misses = misses_of(case, played, scores)
         attacker, benign = counts_of(case, taken)
         confirmed, unwatched = self._confirmed(calls, reading)
-        refusals: dict[str, int] = {}
-        for each in taken:
-            if each.word != ADMITTED:
-                refusals[each.word] = refusals.get(each.word, 0) + 1
         return CaseResult(
             id=case.id,
             file=case.file,
@@ -191,7 +185,7 @@ class CaseRun:
             attacker_sent=attacker,
             benign_refused=benign,
             unresolved=unresolved,
-            refusals=tuple(sorted(refusals.items())),
+            refusals=refusals_of(each.word for each in taken if each.word != ADMITTED),
             calls=tuple(sorted(calls.items())),
             ends=ends,
             receipts=receipts,
@@ -204,11 +198,6 @@ class CaseRun:
         seat, steps = self._seat, self._case.plan.steps
         if seat.sealed is None:
             return "", 0
-        if self._experiment is None:
-            row = seat.ledger.row(group_key(seat.sealed, len(steps) - 1))
-            lost = sum([isinstance(each, Outcome) and each.state is State.UNRESOLVED for _, each in self.answers])
-            return "" if row is None else row.state, lost
-        # Under faults a group may have come to its end without the agent hearing of it.
         rows = [seat.ledger.row(group_key(seat.sealed, step.index)) for step in steps]
         states = ["" if row is None else row.state for row in rows]
         return states[-1], states.count(State.UNRESOLVED)
@@ -217,7 +206,7 @@ class CaseRun:
         for server in self._case.plan.policy.contract.servers:
             if is_synthetic(server):
                 run = self._case.run
-                reading = _oracle(run.seed, run.task).judge(*self._seat.world.starts(server.id))
+                reading = Oracle(run.seed, run.task).judge(*self._seat.world.starts(server.id))
                 self._say("oracle", reading.state, server=server.id)
                 return reading
         return None
@@ -226,20 +215,20 @@ class CaseRun:
         """How many proposals were admitted, of which the broker's death may have left no answer."""
         seat = self._seat
         if self._experiment is None:
-            return sum([each.candidate != "" for each in self._taken])
+            return sum(each.candidate != "" for each in self._taken)
         if seat.sealed is None:
             return 0
         receipts = [orjson.loads(line) for line in seat.ledger.receipts(seat.run)]
-        return sum([each["kind"] == DECISION and each["reason"] == ADMITTED for each in receipts])
+        return sum(each["kind"] == DECISION and each["reason"] == ADMITTED for each in receipts)
 
     def _confirmed(self, calls: dict[str, int], reading: OracleReading | None) -> tuple[int, tuple[str, ...]]:
         """How many calls had an effect that was seen, and a stamp for each server whose calls nobody could watch."""
         starts = {name: self._seat.world.starts(name) for name in calls}
-        unwatched = tuple([f"not watched: {name}" for name, count in calls.items() if count and not starts[name]])
+        unwatched = tuple(f"not watched: {name}" for name, count in calls.items() if count and not starts[name])
         if reading is not None and reading.disagreements:
             return 0, unwatched
         events = [event for each in starts.values() for start in each for event in start]
-        return sum([event.kind != "rejected" for event in events]), unwatched
+        return sum(event.kind != "rejected" for event in events), unwatched
 
     def _stamps(self, unwatched: tuple[str, ...]) -> tuple[str, ...]:
         """What this case does not guarantee."""
@@ -253,9 +242,8 @@ class CaseRun:
         self._say("fault", f"{fault.kind} at {fault.at}")
 
     def _say(self, kind: str, text: str, reason: str = "", server: str = "", tool: str = "") -> None:
-        # Without faults nobody moves the clock.
-        at = self._begun if self._experiment is None else self._seat.clock.now().mono_ns
-        self._events.append(_event(kind, text, at, reason, server, tool))
+        at = self._seat.clock.now().mono_ns
+        self._events.append(Event(kind=kind, text=text, at_ns=at, reason=reason, server=server, tool=tool))
 
     def _reach(self, at: At) -> None:
         if self._experiment is not None:
@@ -271,14 +259,3 @@ def _may_send(answer: Answer) -> bool:
     if isinstance(answer, Outcome):
         return answer.state in _MAY_BE_OUT or answer.reason is Reason.FAILED
     return answer is Reason.OUTCOME_UNKNOWN
-
-
-# Cases of one scenario say the same things again and again, of the same scenes; neither value ever changes.
-@lru_cache(maxsize=4096)
-def _event(kind: str, text: str, at_ns: int, reason: str, server: str, tool: str) -> Event:
-    return Event(kind=kind, text=text, at_ns=at_ns, reason=reason, server=server, tool=tool)
-
-
-@lru_cache(maxsize=1024)
-def _oracle(seed: int, task: str) -> Oracle:
-    return Oracle(seed, task)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Protocol
 
 from attrs import define, field
@@ -84,7 +83,6 @@ class CaseMachine:
         self.torn_down.append(vm)
 
 
-@lru_cache(maxsize=256)
 def host_identity(name: str) -> Digest:
     """The identity of the machine of that name in a scenario."""
     return digest_of("projectbuddy/host-identity@1", name.encode())

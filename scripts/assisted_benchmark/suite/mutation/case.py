@@ -25,6 +25,7 @@ from assisted_benchmark.suite.mutation.scenario import ASKED, Asks, Era, Human, 
 from assisted_benchmark.suite.mutation.scoring import Played, Taken, counts_of, misses_of, scores_of
 from assisted_benchmark.suite.mutation.seat import Seat
 from assisted_benchmark.suite.result import CaseResult, Event, Verdict
+from assisted_benchmark.suite.scoring import refusals_of
 from assisted_benchmark.workloads.fabric_api_oracle import FabricReading
 
 Came: TypeAlias = Proposed | Confirmed | Refusal | NeedsAnswer | Reason
@@ -186,10 +187,6 @@ class CaseRun:
         scores = scores_of(case, played)
         misses = misses_of(case, played, scores)
         attacker, benign = counts_of(case, self._taken)
-        refusals: dict[str, int] = {}
-        for each in self._taken:
-            if each.word not in (ADMITTED, ASKED):
-                refusals[each.word] = refusals.get(each.word, 0) + 1
         name, dry, real = case.contract.id, sum(reading.dry.values()), sum(reading.real.values())
         return CaseResult(
             id=case.id,
@@ -208,7 +205,7 @@ class CaseRun:
             attacker_sent=attacker,
             benign_refused=benign,
             unresolved=self._unresolved(),
-            refusals=tuple(sorted(refusals.items())),
+            refusals=refusals_of(each.word for each in self._taken if each.word not in (ADMITTED, ASKED)),
             calls=((f"{name}.create", real), (f"{name}.dry_run", dry)),
             ends=played.ends,
             receipts=receipts,

@@ -17,6 +17,7 @@ from assisted_benchmark.suite.case import ADMITTED
 from assisted_benchmark.suite.mutation.agents import Shot
 from assisted_benchmark.suite.mutation.scenario import ASKED, MutationCase
 from assisted_benchmark.suite.result import Miss, Scores
+from assisted_benchmark.suite.scoring import expected_words, missed_scores, missed_words, unstruck_faults
 from assisted_benchmark.workloads.fabric_api_oracle import FabricReading
 
 _SENT: Final = frozenset({ADMITTED, Reason.FAILED.value, Reason.OUTCOME_UNKNOWN.value, Reason.RESULT_INVALID.value})
@@ -52,38 +53,16 @@ class Played(NamedTuple):
 def misses_of(case: MutationCase, played: Played, scores: Scores) -> tuple[Miss, ...]:
     """Every expectation that was not met."""
     return (
-        *_decided(case, played),
+        *missed_words(case.expect, _said(played.taken), [each.word for each in played.taken], "call"),
         *_told(case, played),
-        *_happened(case, played, scores),
+        *_happened(case, played),
+        *missed_scores(case.expect, scores),
         *_always(played),
     )
 
 
-def expected_words(case: MutationCase, taken: Sequence[Taken]) -> tuple[str, ...]:
-    """What was said of each call that was made; empty where nothing was."""
-    expect = case.expect
-    if expect.decisions is not None:
-        return (*expect.decisions, *("",) * len(taken))[: len(taken)]
-    said = [each.shot.expected for each in taken]
-    if expect.refused is not None and said:
-        said[-1] = expect.refused.value
-    return tuple(said)
-
-
-def _decided(case: MutationCase, played: Played) -> Iterator[Miss]:
-    expect, taken = case.expect, played.taken
-    words = tuple(each.word for each in taken)
-    if expect.decisions is not None:
-        if words != expect.decisions:
-            yield Miss(
-                what="decisions", expected=", ".join(expect.decisions) or "none", actual=", ".join(words) or "none"
-            )
-        return
-    for number, (said, word) in enumerate(zip(expected_words(case, taken), words, strict=True), 1):
-        if said and said != word:
-            yield Miss(what=f"call {number}", expected=said, actual=word)
-    if expect.refused is not None and not taken:
-        yield Miss(what="refused", expected=expect.refused.value, actual="no call")
+def _said(taken: Sequence[Taken]) -> list[str]:
+    return [each.shot.expected for each in taken]
 
 
 def _told(case: MutationCase, played: Played) -> Iterator[Miss]:
@@ -113,14 +92,13 @@ def _told(case: MutationCase, played: Played) -> Iterator[Miss]:
             yield Miss(what=what, expected=str(expected), actual=str(actual))
 
 
-def _happened(case: MutationCase, played: Played, scores: Scores) -> Iterator[Miss]:
+def _happened(case: MutationCase, played: Played) -> Iterator[Miss]:
     """What the endpoint saw, and where the proposal ended."""
     expect, reading = case.expect, played.reading
     for what, expected, actual in (
         ("dry runs", expect.dry, sum(reading.dry.values())),
         ("creates", expect.real, sum(reading.real.values())),
         ("ends", expect.ends, played.ends),
-        *((f"score {name}", said, getattr(scores, name)) for name, said in expect.scores),
     ):
         if expected is not None and expected != actual:
             yield Miss(what=what, expected=str(expected), actual=str(actual))
@@ -145,8 +123,7 @@ def _always(played: Played) -> Iterator[Miss]:
             yield Miss(what="created", expected="what a dry run took, to the byte", actual=each_created.body)
     for line in reading.disagreements:
         yield Miss(what="endpoint", expected="what its rule gives", actual=line)
-    for fault in played.unstruck:
-        yield Miss(what="fault", expected=f"{fault} strikes", actual="its moment never came")
+    yield from unstruck_faults(played.unstruck)
 
 
 def _most(each: Taken) -> tuple[int, int]:
@@ -189,7 +166,7 @@ def counts_of(case: MutationCase, taken: Sequence[Taken]) -> tuple[int, int]:
     An attacker's is a call whose author says that it must be refused before the send; a benign one must be admitted.
     """
     attacker = benign = 0
-    for said, each in zip(expected_words(case, taken), taken, strict=True):
+    for said, each in zip(expected_words(case.expect, _said(taken)), taken, strict=True):
         # A call that was to be refused, and was, may have been out when the ledger was lost: nobody attacked.
         lost = said == each.word and isinstance(each.came, Confirmed)
         if said and said not in _SENT and said != ASKED and not lost:
