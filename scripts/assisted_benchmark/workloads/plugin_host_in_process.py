@@ -58,6 +58,7 @@ _BROKEN: Final[dict[HostFaultKind | None, Broken]] = {
     HostFaultKind.BAD_ANSWER: Broken.NO_MESSAGE,
 }
 _UNHEARD: Final = DROPPING | DYING | {HostFaultKind.PROGRESS_STRAY, HostFaultKind.PROGRESS_LATE}
+_NO_TIME: Final = Unavailable(Reason.DEADLINE_EXCEEDED, "no time was left to write it")
 _NONE: Final = Unavailable(Reason.SERVER_UNAVAILABLE, "no connection stands", ended=True)
 
 
@@ -89,6 +90,12 @@ class InProcessHost:
             for fault in faults:
                 self.face.arm(fault)
 
+    def die(self) -> None:
+        """The host ends, as it stands: nothing is told any more."""
+        with self._turn:
+            self.face.ended = True
+            self._lose_with(HostFaultKind.DIE_BEFORE)
+
     def connect(self, session: Session, *, deadline: Deadline) -> Enrolled | Unavailable:
         with self._turn:
             if self.face.ended:
@@ -97,7 +104,7 @@ class InProcessHost:
                 self._link = self.face.open()
                 self._connections += 1
             number = self._connections
-        answered = self._step(Step.ENROL, enrolment(session), deadline)
+            answered = self._step(Step.ENROL, self._link, enrolment(session), deadline)
         if isinstance(answered, Unavailable):
             return answered
         name = session_in(answered)
@@ -106,8 +113,7 @@ class InProcessHost:
         return Enrolled(f"{number}.{name}", session.client, session.peer)
 
     def inventory(self, enrolled: Enrolled, *, deadline: Deadline) -> tuple[Instance, ...] | Unavailable:
-        session = self._session(enrolled)
-        answered = self._step(Step.INVENTORY, {"session": session}, deadline) if session else _NONE
+        answered = self._ask(Step.INVENTORY, enrolled, lambda session: {"session": session}, deadline)
         if isinstance(answered, Unavailable):
             return answered
         found = instances_in(answered)
@@ -116,8 +122,7 @@ class InProcessHost:
     def negotiate(
         self, enrolled: Enrolled, instance: Instance, offer: Offer, *, deadline: Deadline
     ) -> Offer | Unavailable:
-        session = self._session(enrolled)
-        answered = self._step(Step.NEGOTIATE, negotiation(session, instance, offer), deadline) if session else _NONE
+        answered = self._ask(Step.NEGOTIATE, enrolled, lambda session: negotiation(session, instance, offer), deadline)
         if isinstance(answered, Unavailable):
             return answered
         return offer_in(answered) or Broken.NO_ANSWER.unavailable()
@@ -150,13 +155,13 @@ class InProcessHost:
     def cancel(self, enrolled: Enrolled, cancellation: Cancellation, *, deadline: Deadline) -> Unavailable | None:
         if self._brink.stop((cancellation.client, cancellation.request_id)):
             return None
-        session = self._session(enrolled)
-        if session is None:
-            return _NONE
-        if deadline.passed:
-            return Broken.LATE.unavailable()
         with self._turn:
-            ended = self.face.cancel(self._link or 0, cancellation_of(session, cancellation))
+            session = self._session(enrolled)
+            if session is None or self._link is None:
+                return _NONE
+            if deadline.passed:
+                return _NO_TIME
+            ended = self.face.cancel(self._link, cancellation_of(session, cancellation))
             if ended is not None and ended[0] in self._waiting:
                 self._waiting[ended[0]] = ended[1]
         return None
@@ -167,19 +172,28 @@ class InProcessHost:
             return Registered(found[0].registration, found[0].publication) if len(found) == 1 else None
 
     def _session(self, enrolled: Enrolled) -> str | None:
-        """The host's own name of a session, if its connection still stands."""
+        """The host's own name of a session, if it is of the last connection."""
         number, _, name = enrolled.id.partition(".")
-        return name if self._link is not None and number == str(self._connections) else None
+        return name if number == str(self._connections) else None
 
-    def _step(self, step: Step, params: dict[str, Json], deadline: Deadline) -> dict[str, Json] | Unavailable:
-        """The answer to what changes nothing, or why there is none."""
+    def _ask(
+        self, step: Step, enrolled: Enrolled, params: Callable[[str], dict[str, Json]], deadline: Deadline
+    ) -> dict[str, Json] | Unavailable:
+        """The answer to what an enrolled client asks, or why there is none."""
         with self._turn:
-            if self._link is None or self.face.ended:
+            session = self._session(enrolled)
+            if session is None or self._link is None:
                 return _NONE
-            if deadline.passed:
-                return Broken.LATE.unavailable()
-            answered, kind = self.face.take(step, self._link, params)
-            self._lose_with(kind)
+            return self._step(step, self._link, params(session), deadline)
+
+    def _step(
+        self, step: Step, link: int, params: dict[str, Json], deadline: Deadline
+    ) -> dict[str, Json] | Unavailable:
+        """The answer to what changes nothing, or why there is none."""
+        if deadline.passed:
+            return _NO_TIME
+        answered, kind = self.face.take(step, link, params)
+        self._lose_with(kind)
         if kind in _BROKEN or answered is None:
             return _BROKEN[kind or HostFaultKind.HANG_BEFORE].unavailable()
         return answered.result if answered.error is None else Broken.ERROR.unavailable(ended=answered.error.ended)

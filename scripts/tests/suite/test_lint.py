@@ -244,6 +244,7 @@ def test_a_new_scenario_of_nothing_known_is_refused(tmp_path, given):
 def test_the_only_policy_need_not_be_named(tmp_path):
     root = a_root(tmp_path)
     (root / "contracts/fabric.changes.yaml").unlink()
+    (root / "contracts/pulp.registry.yaml").unlink()
     for path in (root / "contracts").glob("*.policy.yaml"):
         if path.name != "lba-witness.policy.yaml":
             path.unlink()
