@@ -6,6 +6,8 @@ covers the change type and the body, so a token that is bound to it is bound to 
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final, NamedTuple
@@ -21,6 +23,9 @@ from assisted_benchmark.mutation.ports import Request
 from assisted_benchmark.mutation.template import filled
 
 MAX_SHOWN: Final = 2_000
+# What fills a line, so that the rest of a value seems to stand on one of its own: every character of category Zs.
+_GAP: Final = re.compile("[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]{5}")
+_MARKS: Final = 4  # on one character, as UTS #39 has it: a tower of them covers the lines above and below
 _MANY: Final = 100  # of what is wrong, no more is told
 _DOMAIN: Final = "change-request@1"
 _NOT_HERE: Final = "not allowed beside the others"
@@ -75,12 +80,29 @@ def _unshowable(value: Json, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _text_fault(text: str) -> str:
-    if text.isascii() and text.isprintable() and len(text) <= MAX_SHOWN:
-        return ""
     if len(text) > MAX_SHOWN:
         return f"has {len(text)} characters where {MAX_SHOWN} can be shown"
+    if _GAP.search(text):
+        return "has five blanks in a row, after which it seems to begin anew"
+    if text.isascii() and text.isprintable():
+        return ""
     hidden = next((char for char in text if invisible(char)), None)
-    return "" if hidden is None else f"has the character {shown(hidden)}, which hides or changes what is seen"
+    if hidden is not None:
+        return f"has the character {shown(hidden)}, which hides or changes what is seen"
+    return _mark_fault(text)
+
+
+def _mark_fault(text: str) -> str:
+    """What is wrong with the marks that are drawn onto the character before them."""
+    kinds = [unicodedata.category(char) for char in text]
+    if kinds[0].startswith("M"):
+        return "begins with a mark, which is drawn onto what stands before it"
+    marks = 0
+    for kind in kinds:
+        marks = marks + 1 if kind in ("Mn", "Me") else 0
+        if marks > _MARKS:
+            return f"has more than {_MARKS} marks on one character, which cover what stands around it"
+    return ""
 
 
 def misspelled(checker: Checker, spec: Json) -> tuple[tuple[str, str], ...]:

@@ -14,6 +14,8 @@ HIDDEN = {
     "next line": "\x85",
     "soft hyphen": "\u00ad",
     "combining grapheme joiner": "\u034f",
+    "a note head that draws nothing": "\U0001d159",
+    "a filler of a small script": "\U00016fe4",
     "Arabic letter mark": "\u061c",
     "Hangul filler": "\u115f",
     "Khmer inherent vowel": "\u17b4",

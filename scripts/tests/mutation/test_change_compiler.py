@@ -192,6 +192,10 @@ UNSHOWABLE = {
     "a filler that draws nothing": "a\u3164b",
     "a line separator": "a\u2028b",
     "a private character": "a\ue000b",
+    "a tower of marks": "a" + "\u0301" * 5,
+    "a mark on the quote before it": "\u20ddpear",
+    "blanks that fill a line": "pear" + " " * 5 + "Price: 0 USD",
+    "wide blanks that do": "pear" + "\u3000\u00a0" * 3 + "Price: 0 USD",
     "one character too many": "a" * 2001,
 }
 
@@ -218,6 +222,7 @@ def test_a_text_of_as_many_characters_as_can_be_shown_and_letters_of_all_scripts
     bench = MutationBench(ORCHARD)
     assert bench.propose("plant", {"species": "ä" * 2000, "count": 1}).token
     assert bench.propose("plant", {"species": "梨の木 - شجرة", "count": 1}).token
+    assert bench.propose("plant", {"species": "a" + "\u0301" * 4 + "b    c", "count": 1}).token
     assert unshowable({"a": [1, None, True, "x"]}) == ()
 
 
