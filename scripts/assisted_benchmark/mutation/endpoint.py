@@ -15,11 +15,15 @@ from assisted_benchmark.kernel.canonical import Json, parse
 from assisted_benchmark.kernel.errors import CanonicalError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.sending import NotSent, Uncertain
+from assisted_benchmark.kernel.strict_json import check
 from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.mutation.changes import ErrorShape, PriceRule
 from assisted_benchmark.mutation.ports import HttpReply, Reply
 from assisted_benchmark.mutation.states import State
 
+# What stands around an answer when it is passed on to the agent: levels, and values beside it.
+_AROUND: Final = 8
+_BESIDE: Final = 1_000
 _MANY: Final = 5
 _SENTENCE: Final = 300
 _CODE: Final = re.compile(r"[A-Za-z0-9_.-]{1,40}", re.ASCII)
@@ -74,14 +78,14 @@ def entity_of(reply: Reply, accepts: frozenset[int], shape: ErrorShape) -> dict[
 
 
 def judge(reply: HttpReply, accepts: frozenset[int], shape: ErrorShape) -> Verdict:
-    """What an answer to the create says. A no must be the endpoint's own; what is unclear is unresolved."""
+    """What an answer to the create says. Who failed may have acted before: only a 4xx is a no."""
     found = entity_of(reply, accepts, shape)
     if not isinstance(found, EndpointError):
         return Verdict(State.SUCCEEDED, None, f"HTTP {reply.status}", found)
     status = reply.status
-    if 400 <= status < 500 or (500 <= status < 600 and found.errors):
+    if 400 <= status < 500:
         return Verdict(State.FAILED, Reason.FAILED, found.words, None, found)
-    if status >= 500:  # as a gateway writes that stands before the endpoint: it does not know
+    if status >= 500:
         return Verdict(State.UNRESOLVED, Reason.OUTCOME_UNKNOWN, found.words, None, found)
     return Verdict(State.UNRESOLVED, Reason.RESULT_INVALID, found.words, None, found)
 
@@ -128,10 +132,15 @@ def _at(value: Json, pointer: str) -> Json:
 
 
 def _parsed(reply: HttpReply) -> Json:
+    """The answer's value; None of what is no sound JSON, or could not be passed on within a result of ours."""
     try:
-        return parse(reply.body)
+        value = within = parse(reply.body)
+        for _ in range(_AROUND):
+            within = [within]
+        check([within, *[None] * _BESIDE])
     except CanonicalError:
         return None
+    return value
 
 
 def _errors(value: Json, shape: ErrorShape) -> tuple[dict[str, Json], ...]:

@@ -9,7 +9,7 @@ from attrs import define
 
 from assisted_benchmark.kernel.clock import Deadline
 from assisted_benchmark.kernel.decision import Admitted
-from assisted_benchmark.kernel.errors import LedgerError
+from assisted_benchmark.kernel.errors import IntegrityError, LedgerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.sending import NotSent, Uncertain
 from assisted_benchmark.ledger.protocol import Claimed, Lost
@@ -183,10 +183,11 @@ class Sender:
         receipt_id: str | None = draft.id
         try:
             self._ledger.settle(claimed, state, draft)
-        except LedgerError as fault:
-            # The marker stands, so the record will say unresolved, and so does the answer.
-            state, reason, entity, error, words = State.UNRESOLVED, Reason.STORE_UNAVAILABLE, None, None, fault.detail
-            receipt_id = None
+        except (LedgerError, IntegrityError) as fault:
+            # The marker stands, so the record will say unresolved, and so does the answer: it was sent, and an
+            # error in place of an answer would have it proposed again.
+            reason = fault.reason if isinstance(fault, IntegrityError) else Reason.STORE_UNAVAILABLE
+            state, entity, error, words, receipt_id = State.UNRESOLVED, None, None, fault.detail, None
         if state is State.REFUSED and reason is not None:
             return Refusal(
                 reason,

@@ -4,6 +4,7 @@ import pytest
 from marks import promise
 from mutation_bench import MutationBench, errors
 
+from assisted_benchmark.kernel.errors import IntegrityError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.sending import NotSent, Uncertain
 from assisted_benchmark.mutation.answers import Status
@@ -28,7 +29,6 @@ NOES = {
     "a refusal": ((400, errors("EQ-3142501")), ["EQ-3142501"]),
     "a refusal in no known words": ((404, b"<html>"), []),
     "too many": ((429, b""), []),
-    "the endpoint's own failure": ((500, errors("EQ-3000001")), ["EQ-3000001"]),
 }
 
 
@@ -44,6 +44,10 @@ def test_an_error_after_the_send_is_failed_and_the_token_stays_consumed(created,
 
 
 UNCLEAR = {
+    # Who failed may have acted before.
+    "the endpoint's own failure": ((500, errors("EQ-3000001")), Reason.OUTCOME_UNKNOWN),
+    "an object too deep to be passed on": ((201, b'{"a":' * 60 + b"1" + b"}" * 60), Reason.RESULT_INVALID),
+    "an object too large to be passed on": ((201, b'{"a":[' + b"1," * 99_500 + b"1]}"), Reason.RESULT_INVALID),
     "a gateway that gave up": ((504, b"<html>"), Reason.OUTCOME_UNKNOWN),
     "a redirect": ((302, b""), Reason.RESULT_INVALID),
     "a success of another kind": ((200, b"{}"), Reason.RESULT_INVALID),
@@ -114,6 +118,21 @@ def test_an_error_of_the_harness_in_flight_is_unresolved_and_goes_on():
         bench.confirm(token)
     assert bench.state(token) == State.UNRESOLVED
     assert bench.receipts()[-1]["detail"] == "ZeroDivisionError while the request was in flight"
+
+
+@promise("M18")
+def test_what_was_sent_is_told_as_not_known_when_the_ledger_does_not_verify_any_more():
+    bench = MutationBench()
+    token = bench.token()
+
+    def edited(claimed, state, receipt):
+        raise IntegrityError(Reason.LEDGER_TAMPERED, "a row was edited")
+
+    bench.ledger.settle = edited
+    answer = bench.confirm(token)
+    assert (answer.state, answer.reason, answer.executed) == (State.UNRESOLVED, Reason.LEDGER_TAMPERED, None)
+    assert (answer.receipt_id, answer.result, bench.creates) == (None, None, 1)
+    assert "Do not propose it again before somebody has looked" in bench.told(answer)["next_step"]
 
 
 @promise("M18")
