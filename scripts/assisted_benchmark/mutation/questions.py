@@ -52,7 +52,9 @@ class Questions:
     def __init__(self, clock: Clock, chance: Chance) -> None:
         self._clock = clock
         self._chance = chance
+        # Both oldest first, as all wait equally long: a sweep looks at those only whose time is over.
         self._rows: dict[str, Question] = {}
+        self._over: dict[str, Question] = {}
         self._lock = Lock()
 
     def open(self, question: Question) -> str:
@@ -65,10 +67,11 @@ class Questions:
     def take(self, state: str, call: Call) -> Question | None:
         """The question of this nonce, once, for the call it is bound to; None for every other."""
         with self._lock:
-            row = self._rows.get(state)
+            rows = self._rows if state in self._rows else self._over
+            row = rows.get(state)
             if row is None or row.call != call:
                 return None
-            return self._rows.pop(state)
+            return rows.pop(state)
 
     def overdue(self, question: Question) -> bool:
         """Whether an answer would come too late, from the very instant on."""
@@ -78,20 +81,22 @@ class Questions:
         """Whether a question of this session (of any, if None) waits for its answer."""
         with self._lock:
             rows = list(self._rows.values())
-        return any(
-            row.over is None and not self.overdue(row) and (session is None or row.call.session == session)
-            for row in rows
-        )
+        return any(not self.overdue(row) and (session is None or row.call.session == session) for row in rows)
 
     def sweep(self, end: Callable[[Question], Refusal], *, closing: bool = False) -> None:
         """End what is overdue (all, when closing). Who comes for it later hears so once more, for one lifetime."""
-        if not self._rows:
+        if not self._rows and not self._over:
             return
         with self._lock:
             now = self._clock.now().mono_ns
-            for state, row in list(self._rows.items()):
-                if row.over is not None and now >= row.until_mono_ns + row.found.proposal.ttl_ns:
-                    del self._rows[state]
-            due = [row for row in self._rows.values() if row.over is None and (closing or now >= row.until_mono_ns)]
-            for row in due:
+            while self._over:
+                state, row = next(iter(self._over.items()))
+                if now < row.until_mono_ns + row.found.proposal.ttl_ns:
+                    break
+                del self._over[state]
+            while self._rows:
+                state, row = next(iter(self._rows.items()))
+                if not closing and now < row.until_mono_ns:
+                    break
                 row.over = end(row)
+                self._over[state] = self._rows.pop(state)

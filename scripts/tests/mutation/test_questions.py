@@ -71,6 +71,21 @@ def test_a_state_is_good_for_its_own_call_only_and_stays_good_for_it():
 
 
 @promise("M20")
+def test_what_is_asked_at_once_ends_in_turn_each_in_its_own_time():
+    bench = MutationBench()
+    asked = []
+    for _ in range(3):
+        token = bench.token()
+        asked.append((token, bench.begin(token)))
+        bench.clock.advance(SECOND)
+    bench.clock.advance(WAIT - 2 * SECOND)  # the first two have waited long enough
+    bench.broker.propose(AGENT, b"{}")
+    assert [bench.state(token) for token, _ in asked] == [State.REFUSED, State.REFUSED, State.CONFIRMING]
+    assert [bench.resume(*each).reason for each in asked[:2]] == [Reason.TIMED_OUT] * 2
+    assert bench.resume(*asked[2]).executed is True
+
+
+@promise("M20")
 def test_another_broker_over_the_same_store_knows_no_state_of_the_first():
     bench = MutationBench()
     token = bench.token()
