@@ -54,9 +54,8 @@ class Origin(NamedTuple):
         """
         match = _ORIGIN.fullmatch(text)
         if match is None or int(match[3] or 1) > 65_535:
-            raise MisuseError(
-                Reason.MISUSE, f"`{text!a:.80}` is no origin; write `https://host` or `https://host:port`"
-            )
+            # Not shown: who writes more than an origin may have written a password.
+            raise MisuseError(Reason.MISUSE, "this is no origin; write `https://host` or `https://host:port`")
         scheme, host = match[1], match[2].strip("[]")
         if scheme == "http" and not _is_loopback(host):
             raise MisuseError(Reason.MISUSE, f"`{host:.80}` is not this machine; only `https` goes there")
