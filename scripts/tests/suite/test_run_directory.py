@@ -195,7 +195,7 @@ def test_cases_that_could_not_run_are_tried_again_and_their_last_line_counts(cas
         raise HarnessError(Reason.STORE_UNAVAILABLE, "no space")
 
     with monkeypatch.context() as patched:
-        patched.setattr(stage, "models_of", full)
+        patched.setattr(stage, "world_of", full)
         first = run(cases, plan)
     assert {case.verdict for case in first.cases} == {Verdict.COULD_NOT_RUN}
     for part in range(1, 11):  # ten dead workers' later, the names of journals no longer sort by letter

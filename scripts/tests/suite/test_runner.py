@@ -208,7 +208,7 @@ def test_a_harness_that_fails_gives_no_verdict_and_the_next_case_runs(cases, mon
     def broken(*args):
         raise HarnessError(Reason.LAUNCH_FAILED, "no model")
 
-    monkeypatch.setattr(stage, "models_of", broken)
+    monkeypatch.setattr(stage, "world_of", broken)
     result = run(cases[:2], RunPlan(durability="memory"))
     assert [(case.verdict, case.reason, case.detail) for case in result.cases] == [
         (Verdict.COULD_NOT_RUN, "launch_failed", "no model")
@@ -216,7 +216,7 @@ def test_a_harness_that_fails_gives_no_verdict_and_the_next_case_runs(cases, mon
 
 
 def test_a_bug_in_the_harness_gives_no_verdict_either(cases, monkeypatch):
-    monkeypatch.setattr(stage, "models_of", lambda *args: {}["nothing"])
+    monkeypatch.setattr(stage, "world_of", lambda *args: {}["nothing"])
     (case,) = run(cases[:1], RunPlan(durability="memory")).cases
     assert (case.verdict, case.reason, case.detail) == (Verdict.COULD_NOT_RUN, "could_not_run", "KeyError: 'nothing'")
 
@@ -271,7 +271,7 @@ def test_a_worker_takes_a_number_of_its_own_and_stops_when_it_is_told_to(cases, 
 
 
 def test_a_repetition_that_could_not_run_is_told_as_such(cases, monkeypatch):
-    monkeypatch.setattr(stage, "models_of", lambda *args: {}["nothing"])
+    monkeypatch.setattr(stage, "world_of", lambda *args: {}["nothing"])
     (case,) = run(cases[:1], RunPlan(repeat=2, expect_identical=True)).cases
     assert (case.verdict, case.misses) == (Verdict.COULD_NOT_RUN, ())
 

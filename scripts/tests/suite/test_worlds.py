@@ -16,7 +16,7 @@ from assisted_benchmark.live_policy.ports import Observation, Unavailable
 from assisted_benchmark.mcp_router.process import Launcher, Process
 from assisted_benchmark.suite.case import Servers
 from assisted_benchmark.suite.live.faults import Kind
-from assisted_benchmark.suite.live.in_process import InProcess, launches_in_process, model_of, models_of
+from assisted_benchmark.suite.live.in_process import InProcess, launches_in_process, model_of
 from assisted_benchmark.suite.live.processes import Processes
 from assisted_benchmark.suite.result import Verdict
 from assisted_benchmark.suite.runner import RunPlan, discover, run, select
@@ -30,8 +30,7 @@ FOLDER = str(ROOT / "contracts")
 def world():
     contract = load_contract(ROOT / "contracts/lba-and-synthetic-ui.contract.yaml", ROOT)
     clock = ManualClock()
-    models = models_of(contract, FOLDER, 7, "t-1")
-    return InProcess(contract, launches_in_process(contract), models, clock)
+    return InProcess(contract, FOLDER, clock, launches_in_process(contract), seed=7, task="t-1")
 
 
 def seen(world, server="synthetic-ui"):

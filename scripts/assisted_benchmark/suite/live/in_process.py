@@ -13,7 +13,7 @@ from typing import Final
 
 from assisted_benchmark.contract.drift import drift
 from assisted_benchmark.contract.model import Contract, Server, tools_digest
-from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes
+from assisted_benchmark.kernel.canonical import Canonical, canonical_bytes
 from assisted_benchmark.kernel.clock import Clock, Deadline
 from assisted_benchmark.kernel.digest import Digest, digest_of
 from assisted_benchmark.kernel.errors import ServerError
@@ -23,9 +23,9 @@ from assisted_benchmark.live_policy.ports import NotSent, Observation, Replied, 
 from assisted_benchmark.mcp_router.launch import stamps
 from assisted_benchmark.workloads.faults import Delivery, Face, Fault, FaultKind
 from assisted_benchmark.workloads.model import Event, Model
-from assisted_benchmark.workloads.recorded import Cassette, Recorded
+from assisted_benchmark.workloads.recorded import Recorded
 from assisted_benchmark.workloads.recorded import load as load_cassette
-from assisted_benchmark.workloads.synthetic_ui import SyntheticUi
+from assisted_benchmark.workloads.synthetic_ui import TOOLS, SyntheticUi
 
 _RECORDED: Final = "assisted_benchmark.workloads.recorded"
 _SYNTHETIC: Final = "assisted_benchmark.workloads.synthetic_ui"
@@ -41,13 +41,13 @@ def launches_in_process(contract: Contract) -> dict[str, Digest]:
     return {each.id: digest_of("in-process@1", canonical_bytes(each.launch.value())) for each in contract.servers}
 
 
+_cassette: Final = lru_cache(maxsize=64)(load_cassette)
+
+
 @lru_cache(maxsize=64)
-def _cassette(path: str) -> Cassette:
-    cassette = load_cassette(Path(path))
-    for replies in cassette.replies.values():
-        for reply in replies:
-            _spellings[id(reply.result)] = (reply.result, canonical_bytes(reply.result))
-    return cassette
+def _listed(cassette: Path | None) -> Digest:
+    """The digest of the list that a model shows at first: the cassette's, or the synthetic interface's."""
+    return tools_digest(list(TOOLS if cassette is None else _cassette(cassette).tools))
 
 
 def model_of(server: Server, folder: str, seed: int, task: str) -> Model:
@@ -56,28 +56,24 @@ def model_of(server: Server, folder: str, seed: int, task: str) -> Model:
     Raises:
         ServerError: launch_failed, if the template starts no workload that can run in this process.
     """
-    argv = server.launch.argv
-    if _SYNTHETIC in argv:
+    if is_synthetic(server):
         return SyntheticUi(seed, task)
-    if _RECORDED in argv:
-        return Recorded(_cassette(_in_place(argv[-1], folder)))
+    cassette = cassette_of(server, folder)
+    if cassette is not None:
+        return Recorded(_cassette(cassette))
     detail = f"the server `{server.id}` has no model and runs only as a process; write `servers: process`, or nothing"
     raise ServerError(Reason.LAUNCH_FAILED, detail)
 
 
 def has_model(server: Server) -> bool:
     """Whether the server's launch template starts a workload that can run in this process."""
-    return _SYNTHETIC in server.launch.argv or _RECORDED in server.launch.argv
+    return is_synthetic(server) or _RECORDED in server.launch.argv
 
 
 def cassette_of(server: Server, folder: str) -> Path | None:
     """The cassette that the server is played back from, if it is."""
     argv = server.launch.argv
-    return Path(_in_place(argv[-1], folder)) if _RECORDED in argv else None
-
-
-def _in_place(path: str, folder: str) -> str:
-    return path.replace("{contract}", folder)
+    return Path(argv[-1].replace("{contract}", folder)) if _RECORDED in argv else None
 
 
 def is_synthetic(server: Server) -> bool:
@@ -86,19 +82,20 @@ def is_synthetic(server: Server) -> bool:
 
 
 class InProcess:
-    """Carries claimed calls to models. `launches` are what the contract's launches resolved to.
+    """Carries claimed calls to fresh models. `launches` are what the contract's launches resolved to.
 
-    `total` counts the calls that arrived at all servers.
+    `folder` is the contract file's. `total` counts the calls that arrived at all servers.
     """
 
     def __init__(
-        self, contract: Contract, launches: Mapping[str, Digest], models: Mapping[str, Model], clock: Clock
+        self, contract: Contract, folder: str, clock: Clock, launches: Mapping[str, Digest], *, seed: int, task: str
     ) -> None:
         self.stamps = tuple(stamp for server in contract.servers for stamp in stamps(server.launch))
         self._contract = contract
         self._launches = dict(launches)
         self._clock = clock
-        self._faces = {name: Face(model) for name, model in models.items()}
+        self._faces = {each.id: Face(model_of(each, folder, seed, task)) for each in contract.servers}
+        self._cassettes = {each.id: cassette_of(each, folder) for each in contract.servers}
         self.total = 0
 
     @property
@@ -133,7 +130,7 @@ class InProcess:
         if face.ended is not None or pinned is None:
             return Unavailable(Reason.SERVER_UNAVAILABLE, "the server has ended")
         # A model's list changes only with a notice, so an unchanged one is digested once and for all.
-        live = _unchanged_list(pinned, face) if face.changes == 0 else tools_digest(face.tools())
+        live = _listed(self._cassettes[server]) if face.changes == 0 else tools_digest(face.tools())
         same = live == pinned.tools_digest
         lines = () if same else tuple(change.line() for change in drift(pinned, face.tools()))
         return Observation(self._launches[server], live, lines)
@@ -160,30 +157,4 @@ class InProcess:
         if delivery is not Delivery.WHOLE:
             return Uncertain(Reason.OUTCOME_UNKNOWN, _LOST[delivery], wrote)
         result = answer.result or {}
-        return Replied(_spelled(result), result.get("isError") is True, wrote, self._clock.now())
-
-
-# The digest of the list that a launch's model shows before anything happens.
-_lists: Final[dict[tuple[str, ...], Digest]] = {}
-
-
-def _unchanged_list(server: Server, face: Face) -> Digest:
-    argv = server.launch.argv
-    if argv not in _lists:
-        _lists[argv] = tools_digest(face.tools())
-    return _lists[argv]
-
-
-# Recorded results are the same objects at every call: their bytes, by identity. Each object is kept, or another
-# could come to have its identity.
-_spellings: Final[dict[int, tuple[Json, bytes]]] = {}
-
-
-def _spelled(result: Json) -> bytes:
-    known = _spellings.get(id(result))
-    return known[1] if known is not None and known[0] is result else canonical_bytes(result)
-
-
-def models_of(contract: Contract, folder: str, seed: int, task: str) -> dict[str, Model]:
-    """A fresh model for each server of a contract."""
-    return {each.id: model_of(each, folder, seed, task) for each in contract.servers}
+        return Replied(canonical_bytes(result), result.get("isError") is True, wrote, self._clock.now())

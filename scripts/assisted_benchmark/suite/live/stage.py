@@ -29,7 +29,7 @@ from assisted_benchmark.suite.live.agents import Shot
 from assisted_benchmark.suite.live.case import Answer, CaseRun
 from assisted_benchmark.suite.live.explain import explained
 from assisted_benchmark.suite.live.faults import Kind
-from assisted_benchmark.suite.live.in_process import InProcess, launches_in_process, models_of
+from assisted_benchmark.suite.live.in_process import InProcess, launches_in_process
 from assisted_benchmark.suite.live.processes import Processes
 from assisted_benchmark.suite.live.scenario import LiveCase
 from assisted_benchmark.suite.live.seat import CaseMachine, Seat, Swapped
@@ -44,7 +44,6 @@ class _Lane:
 
     seat: Seat
     broker: LiveBroker
-    folder: str
 
 
 class LiveStage:
@@ -70,9 +69,7 @@ class LiveStage:
         lane = self._lane(case)
         seat = lane.seat
         seat.begin(case, self._ledgers.plan.seed, run)
-        contract = case.plan.policy.contract
-        models = models_of(contract, lane.folder, case.run.seed, case.run.task)
-        seat.dispatcher.world = InProcess(contract, seat.launches, models, seat.clock)
+        seat.dispatcher.world = world_of(case, seat)
         return self._played(case, CaseRun(case, seat), seat, lane.broker, began)
 
     def _lane(self, case: LiveCase) -> _Lane:
@@ -80,16 +77,14 @@ class LiveStage:
         key = (policy.digest, case.pins)
         if key not in self._lanes:
             seat = self._seat(policy, self._ledgers.shared)
-            self._lanes[key] = _Lane(seat, seat.make_broker(case), case.folder)
+            self._lanes[key] = _Lane(seat, seat.make_broker(case))
         return self._lanes[key]
 
     def _with_faults(self, case: LiveCase, run: str, began: int) -> Ended:
         cut_off = CutOff(self._ledgers.own())
         seat = self._seat(case.plan.policy, cut_off)
         seat.begin(case, self._ledgers.plan.seed, run)
-        contract = case.plan.policy.contract
-        models = models_of(contract, case.folder, case.run.seed, case.run.task)
-        seat.dispatcher.world = InProcess(contract, seat.launches, models, seat.clock)
+        seat.dispatcher.world = world_of(case, seat)
         return self._played(case, CaseRun(case, seat, cut_off), seat, None, began)
 
     def _with_processes(self, case: LiveCase, run: str, began: int) -> Ended:
@@ -148,6 +143,12 @@ class LiveStage:
     def close(self) -> None:
         if self._launcher is not None:
             self._launcher.close()
+
+
+def world_of(case: LiveCase, seat: Seat) -> InProcess:
+    """The case's servers as fresh models."""
+    run = case.run
+    return InProcess(case.plan.policy.contract, case.folder, seat.clock, seat.launches, seed=run.seed, task=run.task)
 
 
 def _store_was_there(case: LiveCase, answers: list[tuple[Shot, Answer]]) -> None:
