@@ -56,7 +56,8 @@ def chosen(arguments: argparse.Namespace, root: Path) -> tuple[Case, ...]:
     cases = discover(root, paths if paths else (), real=real)
     known = {case.id for case in cases}
     for asked in sorted(ids - known):
-        hint = did_you_mean(asked, known)
+        below = sum(each.startswith(f"{asked.rstrip('/')}/") for each in known)
+        hint = f"`-k {shown(asked)}` selects {below} cases of it" if below else did_you_mean(asked, known)
         raise MisuseError(Reason.MISUSE, f"`{shown(asked)}` is neither a file nor a case{'; ' + hint if hint else ''}")
     if getattr(arguments, "failed", False):
         last = latest_run(root)

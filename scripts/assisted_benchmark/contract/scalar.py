@@ -18,7 +18,7 @@ _UNITS_NS: Final = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 _MANY: Final = 16
 _FEW: Final = 3
 KINDS: Final = {
-    bool: "a flag",
+    bool: "true or false",
     int: "an integer",
     float: "a number",
     str: "text",
@@ -26,6 +26,9 @@ KINDS: Final = {
     dict: "a mapping",
     type(None): "null",
 }
+
+# What without its quotes would be no text.
+_QUOTED: Final = re.compile(r"true|false|null|[-+]?[0-9][0-9.eE+-]*", re.ASCII)
 
 
 @frozen
@@ -51,8 +54,12 @@ def wrong(value: Json, path: Path, expected: str, hint: str = "") -> Fault:
     """The fault of a value that is something else than `expected`."""
     if type(value) in (list, dict):
         got = KINDS[type(value)]
+    elif value is None:
+        got = "null"
     else:
-        got = "null" if value is None else f"`{shown(str(value).lower() if type(value) is bool else str(value), 60)}`"
+        got = f"`{shown(str(value).lower() if type(value) is bool else str(value), 60)}`"
+        if type(value) is str and _QUOTED.fullmatch(value):
+            got = f"the text {got}"  # else it would read as if the very value were refused
     return Fault(Reason.WRONG_VALUE, path, f"expected {expected}, got {got}", hint)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Protocol
 
-from attrs import Factory, field, frozen
+from attrs import Factory, evolve, field, frozen
 
 from assisted_benchmark.contract.scalar import (
     DIGEST,
@@ -253,7 +253,12 @@ class ByKind:
         kind = type(value)
         for shape in self.shapes:
             if kind in shape.kinds:
+                before = len(faults)
                 shape.look(value, path, faults)
+                others = " or ".join(KINDS[each] for each in self.kinds if each not in shape.kinds)
+                for at, fault in enumerate(faults[before:], before):
+                    if (fault.path, fault.reason, fault.hint) == (path, Reason.WRONG_VALUE, ""):
+                        faults[at] = evolve(fault, hint=f"it may also be {others}")
                 return
         faults.append(wrong(value, path, " or ".join(KINDS[kind] for kind in self.kinds)))
 

@@ -154,7 +154,7 @@ def _schema_of(document: Document) -> str:
         shape = (
             fitting[0].shape
             if len(fitting) == 1
-            else Record({"schema": must(Word(words), "the kind of file")}, "a scenario", open=True)
+            else Record({"schema": must(Word(words), f"one of {', '.join(words)}")}, "a scenario", open=True)
         )
         check(shape, document)
     return str(document.value["schema"])

@@ -146,6 +146,7 @@ def test_a_mistyped_case_id_gets_a_hint(tmp_path):
     root = a_root(tmp_path, good=PASSING)
     assert "did you mean `live/good/plain`?" in command(root, "explain", "live/goood/plain")[2]
     assert "did you mean `live/good/plain`?" in command(root, "run", "live/goood/plain")[2]
+    assert "; `-k live/good` selects 1 cases of it" in command(root, "run", "live/good")[2]
 
 
 def test_a_failed_case_is_explained_by_the_command_that_the_report_names(tmp_path):

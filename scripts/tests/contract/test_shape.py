@@ -126,6 +126,29 @@ def test_a_fault_of_shape_has_its_code_and_place(line, reason, row, column):
         assert found == [(reason, row, column)]
 
 
+@pytest.mark.parametrize(
+    ("line", "detail", "hint"),
+    [
+        ('live: "true"', "expected true or false, got the text `true`", ""),
+        ('size: "3"', "expected an integer from 1 to 10, got the text `3`", ""),
+        ("live: no-flag", "expected true or false, got `no-flag`", ""),
+        (
+            "agent: of course",
+            "expected a name of ASCII letters, digits and `_ - . /`, got `of course`",
+            "it must match [A-Za-z0-9][A-Za-z0-9_./-]{0,127}",
+        ),
+        ("maybe: wrong", "expected `unknown`, got `wrong`", "it may also be true or false"),
+        ('maybe: "true"', "expected `unknown`, got the text `true`", "it may also be true or false"),
+        ("maybe: [1]", "expected true or false or text, got a list", ""),
+    ],
+)
+def test_a_message_tells_text_from_what_it_looks_like_and_says_what_else_may_stand_there(line, detail, hint):
+    shape = Record({**PLAN.fields, "maybe": may(ByKind((Flag(), Word(("unknown",)))), "whether")}, "a plan")
+    with pytest.raises(DocumentError) as caught:
+        check(shape, load(f"schema: plan@1\n{line}\n".encode(), "p.yaml"))
+    assert [(each.detail, each.hint) for each in caught.value.problems] == [(detail, hint)]
+
+
 @promise("H3")
 def test_all_faults_of_shape_are_shown_in_file_order():
     assert faults_of("mode: fest\nsize: 0\nsteps:\n  - call: [a]\n    not: b\nagnt: x\n") == [
