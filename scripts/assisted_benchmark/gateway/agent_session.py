@@ -250,7 +250,8 @@ class AgentSession:
         except Exception as broken:  # noqa: BLE001 - fails closed: what a tool broke is not for the agent to read
             reason = broken.reason if isinstance(broken, HarnessError) else None
             self._record(Odd.CALLBACK_FAILED, f"the tool `{tool.name}` failed: {type(broken).__name__}", reason)
-            return Problem(INTERNAL_ERROR, "the tool failed")
+            unknown = "" if tool.read_only else "; what it did is not known: look before you call it again"
+            return Problem(INTERNAL_ERROR, f"the tool failed{unknown}")
         # What only reads can always stop; of any other tool a result after a cancellation says that it acted.
         return None if tool.read_only and flight.cancelled else result
 
