@@ -14,6 +14,7 @@ from attrs import frozen
 
 from assisted_benchmark.contract.model import Server
 from assisted_benchmark.kernel.canonical import Json, canonical_bytes
+from assisted_benchmark.kernel.pointers import pointer
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import shown
 
@@ -73,20 +74,19 @@ def drift(pinned: Server, raw_tools: list[Json]) -> tuple[Change, ...]:
     return tuple(changes)
 
 
-def _differences(tool: str, pointer: str, before: Json, after: Json) -> Iterator[Change]:
+def _differences(tool: str, path: str, before: Json, after: Json) -> Iterator[Change]:
     if before is _ABSENT or after is _ABSENT:
-        yield Change(tool, pointer, _text(before), _text(after))
+        yield Change(tool, path, _text(before), _text(after))
     elif type(before) is dict and type(after) is dict:
         for key in sorted(before.keys() | after.keys()):
-            step = "/" + key.replace("~", "~0").replace("/", "~1")
-            yield from _differences(tool, pointer + step, before.get(key, _ABSENT), after.get(key, _ABSENT))
+            yield from _differences(tool, pointer(path, key), before.get(key, _ABSENT), after.get(key, _ABSENT))
     elif type(before) is list and type(after) is list:
         for index in range(max(len(before), len(after))):
             one = before[index] if index < len(before) else _ABSENT
             other = after[index] if index < len(after) else _ABSENT
-            yield from _differences(tool, f"{pointer}/{index}", one, other)
+            yield from _differences(tool, pointer(path, index), one, other)
     elif canonical_bytes(before) != canonical_bytes(after):
-        yield Change(tool, pointer, _text(before), _text(after))
+        yield Change(tool, path, _text(before), _text(after))
 
 
 def _text(value: Json) -> str | None:

@@ -11,6 +11,7 @@ that a broker enforces: properties that are not declared are refused.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import reduce
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -19,6 +20,7 @@ from attrs import frozen
 
 from assisted_benchmark.kernel.canonical import Canonical, Json
 from assisted_benchmark.kernel.errors import CanonicalError, InputError
+from assisted_benchmark.kernel.pointers import pointer, steps_of
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import shown
 
@@ -204,8 +206,8 @@ class _Closing:
         if fragment and not fragment.startswith("/"):
             return True
         at: Json = self._top
-        for step in fragment.split("/")[1:]:
-            at = at.get(step.replace("~1", "/").replace("~0", "~")) if type(at) is dict else None
+        for step in steps_of(fragment):
+            at = at.get(step) if type(at) is dict else None
         return at is None or self._declares(at, seen)
 
 
@@ -293,4 +295,4 @@ def _has_float(top: Json) -> bool:
 
 
 def _pointer(path: Iterable[str | int]) -> str:
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+    return reduce(pointer, path, "")

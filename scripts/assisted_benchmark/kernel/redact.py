@@ -6,13 +6,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from assisted_benchmark.kernel.canonical import Json
+from assisted_benchmark.kernel.pointers import pointer
 
 REDACTED: Final = "[redacted]"
-
-
-def pointer(path: str, step: str | int) -> str:
-    """The JSON pointer of what stands at `step` below `path`."""
-    return f"{path}/{str(step).replace('~', '~0').replace('/', '~1')}"
 
 
 def is_sensitive(path: str, sensitive: Iterable[str]) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes
-from assisted_benchmark.kernel.redact import REDACTED, holds_sensitive, is_sensitive, pointer
+from assisted_benchmark.kernel.pointers import pointer
+from assisted_benchmark.kernel.redact import REDACTED, holds_sensitive, is_sensitive
 from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.live_policy.policy import Candidate, PlannedStep
 from assisted_benchmark.live_policy.proposal import Proposal

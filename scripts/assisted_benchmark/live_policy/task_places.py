@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 from assisted_benchmark.kernel.canonical import Json
-from assisted_benchmark.kernel.redact import pointer
+from assisted_benchmark.kernel.pointers import pointer
 
 Where: TypeAlias = tuple[str | int, ...]
 

@@ -29,6 +29,7 @@ from assisted_benchmark.contract.shape import (
 from assisted_benchmark.contract.strict_yaml import load
 from assisted_benchmark.kernel.canonical import Canonical, Json
 from assisted_benchmark.kernel.errors import DocumentError
+from assisted_benchmark.kernel.pointers import steps_of
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import did_you_mean
 from assisted_benchmark.mutation.changes import (
@@ -240,8 +241,7 @@ def meaning_faults(value: Json) -> Iterator[Fault]:
             yield from _bad_references(change["price"]["body"], change["fields"], (*at, "price", "body"))
         yield from _bad_order(change, at)
         for index, each in enumerate(change.get("sensitive", ())):
-            steps = tuple(step.replace("~1", "/").replace("~0", "~") for step in each.split("/")[1:])
-            if declared(change["fields"], steps) is None:
+            if declared(change["fields"], steps_of(each)) is None:
                 yield Fault(Reason.UNKNOWN_REFERENCE, (*at, "sensitive", index), f"no field stands at `{each}`")
     for name, each in value.get("reads", {}).items():
         at = ("reads", name)

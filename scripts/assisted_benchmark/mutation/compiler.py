@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from assisted_benchmark.contract.json_schema import Checker
 from assisted_benchmark.kernel.canonical import Json, canonical_bytes
 from assisted_benchmark.kernel.digest import Digest, digest_of
-from assisted_benchmark.kernel.redact import pointer
+from assisted_benchmark.kernel.pointers import pointer, steps_of
 from assisted_benchmark.kernel.text import did_you_mean, invisible, shown
 from assisted_benchmark.mutation.changes import ChangeType
 from assisted_benchmark.mutation.fields import declared
@@ -118,7 +118,7 @@ def problems_in(checker: Checker, schema: Json, value: Json) -> tuple[tuple[str,
 def _problems(checker: Checker, schema: Json, spec: Json) -> Iterator[tuple[str, str]]:
     for fault in checker.faults(spec):
         if fault.unexpected:
-            known = declared(schema, _steps(fault.path))
+            known = declared(schema, steps_of(fault.path))
             names = known.get("properties", {}) if type(known) is dict else {}
             for key in fault.unexpected:
                 near = did_you_mean(key, names)
@@ -126,11 +126,7 @@ def _problems(checker: Checker, schema: Json, spec: Json) -> Iterator[tuple[str,
         elif fault.keyword == "falseSchema":
             yield fault.path, _NOT_HERE
         elif fault.keyword in ("oneOf", "anyOf"):
-            known = declared(schema, _steps(fault.path))
+            known = declared(schema, steps_of(fault.path))
             yield fault.path, (type(known) is dict and known.get("description")) or fault.message
         else:
             yield fault.path, fault.message
-
-
-def _steps(path: str) -> tuple[str, ...]:
-    return tuple(step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:])

@@ -13,6 +13,7 @@ from attrs import frozen
 
 from assisted_benchmark.kernel.canonical import Json, parse
 from assisted_benchmark.kernel.errors import CanonicalError
+from assisted_benchmark.kernel.pointers import steps_of
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.sending import NotSent, Uncertain
 from assisted_benchmark.kernel.strict_json import check
@@ -126,8 +127,8 @@ def _amount(charges: Json, rule: PriceRule, kind: str) -> Json:
 
 
 def _at(value: Json, pointer: str) -> Json:
-    for step in pointer.split("/")[1:]:
-        value = value.get(step.replace("~1", "/").replace("~0", "~")) if type(value) is dict else None
+    for step in steps_of(pointer):
+        value = value.get(step) if type(value) is dict else None
     return value
 
 

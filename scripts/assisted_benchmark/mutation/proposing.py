@@ -8,8 +8,9 @@ from typing import Final, NamedTuple
 from assisted_benchmark.kernel.canonical import Canonical, Json, parse
 from assisted_benchmark.kernel.clock import Deadline
 from assisted_benchmark.kernel.errors import CanonicalError, HarnessError, LedgerError
+from assisted_benchmark.kernel.pointers import pointer
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.kernel.redact import pointer, told_path
+from assisted_benchmark.kernel.redact import told_path
 from assisted_benchmark.kernel.text import did_you_mean, shown
 from assisted_benchmark.mutation.changes import ChangeContract, ChangeType
 from assisted_benchmark.mutation.checks import Asked, Checks, Problem, first_failing

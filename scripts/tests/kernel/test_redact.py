@@ -2,7 +2,8 @@
 
 from marks import promise
 
-from assisted_benchmark.kernel.redact import REDACTED, holds_sensitive, is_sensitive, pointer, redact, told_path
+from assisted_benchmark.kernel.pointers import pointer
+from assisted_benchmark.kernel.redact import REDACTED, holds_sensitive, is_sensitive, redact, told_path
 
 
 @promise("K5")

@@ -17,6 +17,7 @@ from attrs import evolve, frozen
 from assisted_benchmark.contract.strict_yaml import Path
 from assisted_benchmark.kernel.canonical import Json, canonical_bytes, parse
 from assisted_benchmark.kernel.digest import Digest
+from assisted_benchmark.kernel.pointers import steps_of
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.redact import redact
 from assisted_benchmark.kernel.text import did_you_mean, shown
@@ -261,7 +262,7 @@ class _Expansion:
 
     def _place(self, spec: Json, name: str, path: Path) -> tuple[Json, str]:
         """What holds the field that a name or JSON pointer names, and the field's key in it."""
-        *steps, last = [each.replace("~1", "/").replace("~0", "~") for each in name.split("/")[1:]] or [name]
+        *steps, last = steps_of(name) or (name,)
         holder = spec
         for step in steps:
             if type(holder) is dict and step in holder:
