@@ -12,7 +12,8 @@ import select
 import socket
 import sys
 from base64 import b64encode
-from typing import Final
+from contextlib import suppress
+from typing import Final, NoReturn
 
 from assisted_benchmark.kernel.canonical import parse
 from assisted_benchmark.kernel.codes import Reason
@@ -61,8 +62,7 @@ def main() -> int:
     except HarnessError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    _Server(face, channel, listening).serve()
-    return 0
+    return _Server(face, channel, listening).serve()
 
 
 class _Peer:
@@ -102,20 +102,21 @@ class _Server:
         self._counts: dict[str, int] = {}
         self._poll = select.poll()
 
-    def serve(self) -> None:
+    def serve(self) -> NoReturn:
         """Serve for as long as the harness is there: the channel ends the process when it is not."""
         self._listening.setblocking(False)
         self._poll.register(self._channel, select.POLLIN)
         self._poll.register(self._listening, select.POLLIN)
         self._tell()
         while True:
-            for fd, events in self._poll.poll():
-                if fd == self._listening.fileno():
-                    self._accept()
-                elif fd in self._peers:
-                    self._attend(self._peers[fd], events)
-                else:
-                    self._listen()
+            events = dict(self._poll.poll())
+            newcomer = events.pop(self._listening.fileno(), 0)
+            if events.pop(self._channel.fileno(), 0):
+                self._listen()
+            for fd, event in events.items():
+                self._attend(self._peers[fd], event)
+            if newcomer:  # last, as its descriptor may be one that has just been closed
+                self._accept()
             for peer in list(self._peers.values()):
                 self._settle(peer)
 
@@ -128,13 +129,10 @@ class _Server:
             self._tell()
 
     def _accept(self) -> None:
-        try:
+        with suppress(OSError):  # it may have left again
             connected, _ = self._listening.accept()
-        except OSError:  # it has left again
-            return
-        peer = _Peer(connected, self._face.open())
-        self._peers[connected.fileno()] = peer
-        self._poll.register(connected, select.POLLIN)
+            self._peers[connected.fileno()] = _Peer(connected, self._face.open())
+            self._poll.register(connected, select.POLLIN)
         self._announce()
 
     def _attend(self, peer: _Peer, events: int) -> None:
@@ -160,8 +158,6 @@ class _Server:
     def _hear(self, peer: _Peer) -> None:
         try:
             piece = peer.socket.recv(_READ)
-        except BlockingIOError:
-            return
         except OSError:
             piece = b""
         if not piece:
@@ -195,6 +191,8 @@ class _Server:
         answered, fault = self._face.take(step, peer.link, params, request_id)
         self._announce()
         self._tell()
+        if fault in DYING or fault in DROPPING:
+            peer.flush()  # what was said before is heard
         if fault in DYING:
             os._exit(DEATH)
         if fault in DROPPING:

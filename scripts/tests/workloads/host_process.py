@@ -91,14 +91,14 @@ class Raw:
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(PATIENCE)
         self.socket.connect(str(path))
-        self._file = self.socket.makefile("rb")
+        self.file = self.socket.makefile("rb")
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         with suppress(OSError):
-            self._file.close()
+            self.file.close()
         self.socket.close()
 
     def send(self, message):
@@ -107,7 +107,7 @@ class Raw:
 
     def line(self):
         """The next message, or None at the end."""
-        line = self._file.readline()
+        line = self.file.readline()
         return json.loads(line) if line else None
 
     def answer(self):

@@ -357,3 +357,75 @@ def test_a_gate_that_says_no_a_time_that_is_up_and_another_claim_reach_no_host(p
     ]
     assert READ not in pair.reading().received
     assert result_of(pair.clients[1].ask(pair.clients[1].instance()))
+
+
+def test_what_comes_too_late_for_a_connection_that_is_gone_is_told_the_same(pair):
+    pair.arm(HostFault(K.DROP_BEFORE, operation=GESTURE))
+    named = Cancellation("request-9", "instance-1", "publication-1", "client-1", "cancelled")
+
+    def asked(client):
+        instance = client.instance()
+        told = [client.instances(0), client.host.cancel(client.enrolled, named, deadline=within(0, client.clock))]
+        told += [timeless(client.ask(instance, GESTURE)), client.ask(instance), client.instances()]
+        told.append(client.host.negotiate(client.enrolled, instance, OURS, deadline=within(10, client.clock)))
+        told.append(client.host.cancel(client.enrolled, named, deadline=within(10, client.clock)))
+        told.append(client.host.registered("instance-1"))
+        return told
+
+    no_time = Unavailable(Reason.DEADLINE_EXCEEDED, "no time was left to write it")
+    gone = (Uncertain, Reason.OUTCOME_UNKNOWN, Broken.CLOSED.value)
+    unwritten = NotSent(Reason.SERVER_UNAVAILABLE, "no connection stands")
+    told = [no_time, no_time, gone, unwritten, NO_CONNECTION, NO_CONNECTION, NO_CONNECTION, None]
+    assert pair.both(asked) == told
+
+
+def test_a_host_that_has_died_takes_no_connection_any_more(pair):
+    pair.arm(HostFault(K.DIE_BEFORE))
+
+    def asked(client):
+        died = timeless(client.ask(client.instance()))
+        return died, client.host.connect(SESSION, deadline=within(10, client.clock))
+
+    gone = (Uncertain, Reason.OUTCOME_UNKNOWN, Broken.CLOSED.value)
+    assert pair.both(asked) == (gone, Unavailable(Reason.SERVER_UNAVAILABLE, "no connection stands"))
+
+
+@promise("C26")
+def test_what_strikes_in_the_gate_comes_to_the_same(pair):
+    def asked(client):
+        instance = client.instance()
+        named = Cancellation("request-1", instance.id, instance.publication, "client-1", "cancelled")
+
+        def cancel():
+            return client.host.cancel(client.enrolled, named, deadline=within(10, client.clock)) is None
+
+        def drop():
+            lost = client.host.connect(SESSION._replace(client="client-2"), deadline=within(10, client.clock))
+            return isinstance(lost, Unavailable)
+
+        return client.ask(instance, gate=cancel), client.ask(instance, gate=drop)
+
+    pair.arm(HostFault(K.DROP_BEFORE, Step.ENROL))
+    assert pair.both(asked) == (
+        NotSent(Reason.CANCELLED, "it was cancelled before it was written"),
+        NotSent(Reason.SERVER_UNAVAILABLE, "no connection stands"),
+    )
+    assert READ not in pair.reading().received
+
+
+def test_a_host_in_process_can_be_ended_as_a_process_is_killed(pair):
+    instance = pair.both(lambda client: client.instance())
+    pair.modelled.die()
+    pair.process.process.kill()
+    pair.process.process.wait()
+
+    def asked(client):
+        deadline = within(10, client.clock)
+        return (
+            client.host.registered("instance-1"),
+            client.ask(instance),
+            client.host.connect(SESSION, deadline=deadline),
+        )
+
+    unwritten = NotSent(Reason.SERVER_UNAVAILABLE, "no connection stands")
+    assert pair.both(asked) == (None, unwritten, Unavailable(Reason.SERVER_UNAVAILABLE, "no connection stands"))
