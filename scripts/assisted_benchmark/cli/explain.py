@@ -65,7 +65,7 @@ def _proposal(number: int, proposal: Explained) -> list[str]:
     elif passed:
         lines.append(f"   all {len(passed)} checks before the dispatch passed")
     else:
-        lines.append("   it came to no check")
+        lines.append("   no check of it has an answer")
     if proposal.nearest:
         lines.append(f"   nearest candidate: {proposal.nearest}")
         lines += [f"     {shown(line, 300)}" for line in proposal.diff]

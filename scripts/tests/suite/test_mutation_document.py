@@ -196,6 +196,11 @@ def test_an_expectation_that_is_not_met_is_named(tmp_path, body, misses):
     assert (result.verdict, sorted(miss.what for miss in result.misses)) == (Verdict.FAILED, sorted(misses))
 
 
+def test_what_came_is_spelled_as_a_scenario_would_write_it(tmp_path):
+    (miss,) = result_of(tmp_path, "agent: {plan: network}\nexpect: {executed: false}\n").misses
+    assert (miss.what, miss.expected, miss.actual) == ("executed", "false", "true")
+
+
 def test_a_benign_call_that_is_refused_is_counted(tmp_path):
     result = result_of(tmp_path, "agent: {script: [{propose: network, change: {name: ''}, admitted: true}]}\n")
     assert (result.benign_refused, result.attacker_sent) == (1, 0)

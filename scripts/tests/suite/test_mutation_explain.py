@@ -5,9 +5,10 @@ from marks import promise
 from suite_world import ROOT, a_root, add, ran
 
 from assisted_benchmark.kernel.errors import MisuseError
+from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.mutation.checks import CHECKS
 from assisted_benchmark.suite.explain import explain
-from assisted_benchmark.suite.lint import lint
+from assisted_benchmark.suite.lint import lint, write_pins
 from assisted_benchmark.suite.result import Verdict
 from assisted_benchmark.suite.runner import discover, scaffold, select
 
@@ -102,4 +103,26 @@ def test_an_example_that_does_not_pass_is_told_as_it_came(tmp_path):
         contract.read_text().replace("/fabric/v4/networks\n    accepts", "/fabric/v4/netz\n    accepts")
     )
     text = scaffold(root, "mine", policy="fabric", candidate="network").text
-    assert "expect: {decisions: [dry_run_failed], ends: none}" in text.splitlines()
+    assert "expect: {decisions: [dry_run_failed], dry: 0, ends: none}" in text.splitlines()
+    add(root, "mine", text)
+    write_pins(root)
+    assert [ran(case).result.verdict for case in discover(root)] == [Verdict.PASSED]
+
+
+def test_a_contract_that_no_endpoint_here_takes_is_not_played(tmp_path):
+    root = a_root(tmp_path)
+    add(root, "mine", scaffold(root, "mine", policy="fabric", candidate="network").text)
+    contract = root / "contracts/fabric.changes.yaml"
+    contract.write_text(contract.read_text().replace("    path: /fabric/v4/", "    path: /tickets/v1/"))
+    with pytest.raises(MisuseError) as caught:
+        scaffold(root, "other", policy="fabric")
+    assert caught.value.detail.startswith("no endpoint that comes with the harness takes a change of `fabric`; ")
+    told = [(each.reason, each.line, each.column) for each in lint(root) if each.file.startswith("fixtures/")]
+    assert told == [(Reason.UNKNOWN_REFERENCE, 5, 10)]
+
+
+def test_a_call_is_told_without_its_tools_name_twice_and_a_broker_that_died_as_that():
+    proposed, confirmed = explain(select(ALL, ids={"mutation/crash/once-consumed"})[0]).proposals
+    assert (proposed.tool, proposed.text.split(" ")[0]) == ("propose", "network")
+    assert (confirmed.tool, confirmed.text) == ("confirm", "last")
+    assert confirmed.detail == "the broker died, and with it what its checks had said"

@@ -35,12 +35,15 @@ def _explained(case: MutationCase, shot: Shot, came: Came) -> Explained:
     reason = came if isinstance(came, Reason) else came.reason if isinstance(came, Confirmed | Refusal) else None
     word = ADMITTED if reason is None else reason.value
     detail = came.detail if isinstance(came, Confirmed | Refusal) else ""
-    if isinstance(came, Refusal) and came.problems:
+    if isinstance(came, Reason):
+        detail = "the broker died, and with it what its checks had said"
+    elif isinstance(came, Refusal) and came.problems:
         detail = "; ".join(f"{each.path}: {each.problem}" for each in came.problems)
+    tool = "confirm" if shot.confirms else "propose"
     return Explained(
-        text=shot.text,
+        text=shot.text.removeprefix(f"{tool} "),
         server=case.contract.id,
-        tool="confirm" if shot.confirms else "propose",
+        tool=tool,
         word=ASKED if isinstance(came, NeedsAnswer) else word,
         told=coarse(came, case.contract.id),
         meaning="" if reason is None else REASONS[reason].text,

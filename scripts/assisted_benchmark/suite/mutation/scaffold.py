@@ -13,6 +13,7 @@ from assisted_benchmark.suite.mutation.expand import Origin, cases_of
 from assisted_benchmark.suite.mutation.scenario import MutationCase
 from assisted_benchmark.suite.mutation.scenario_document import scenario_from
 from assisted_benchmark.suite.mutation.scenario_shape import MUTATION_SCENARIO
+from assisted_benchmark.suite.mutation.world import unplayable
 from assisted_benchmark.suite.result import CaseResult
 
 
@@ -22,8 +23,10 @@ def scaffold(
     """A scenario that runs as it stands: the example of a change type is proposed and confirmed, or declined.
 
     Raises:
-        MisuseError: no such change type.
+        MisuseError: no such change type, or no endpoint here that takes any of the contract.
     """
+    if (why := unplayable(contract)) is not None:
+        raise MisuseError(Reason.MISUSE, "; ".join(why))
     names = [each.name for each in contract.changes]
     if change and change not in names:
         hint = did_you_mean(change, names) or f"change types: {', '.join(names)}"
@@ -48,5 +51,6 @@ def scaffold(
         said = ", ".join(word for word, _ in came.refusals) or "nothing"
         because = f"the example is proposed once; it came to {said} when this file was written"
         decisions = ", ".join(["admitted"] * (came.proposed - 1) + [word for word, _ in came.refusals])
-        return f"{head}because: {because}\n{agent}expect: {{decisions: [{decisions}], ends: {came.ends}}}\n"
+        dry = dict(came.calls).get(f"{contract.id}.dry_run", 0)
+        return f"{head}because: {because}\n{agent}expect: {{decisions: [{decisions}], dry: {dry}, ends: {came.ends}}}\n"
     return f"{head}because: what the dry run took is created once, if a person says so, and else not\n{agent}{rows}"

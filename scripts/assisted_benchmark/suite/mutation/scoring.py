@@ -89,7 +89,12 @@ def _told(case: MutationCase, played: Played) -> Iterator[Miss]:
         *((f"check {name}", said, _CHECKED[getattr(checks, name)]) for name, said in expect.checks),
     ):
         if expected is not None and expected != actual:
-            yield Miss(what=what, expected=str(expected), actual=str(actual))
+            yield Miss(what=what, expected=_spelled(expected), actual=_spelled(actual))
+
+
+def _spelled(value: bool | str) -> str:
+    """A value as a scenario writes it."""
+    return str(value).lower() if type(value) is bool else str(value)
 
 
 def _happened(case: MutationCase, played: Played) -> Iterator[Miss]:

@@ -19,6 +19,7 @@ from assisted_benchmark.suite.mutation.expand import Origin, cases_of
 from assisted_benchmark.suite.mutation.scaffold import scaffold
 from assisted_benchmark.suite.mutation.scenario import MutationCase
 from assisted_benchmark.suite.mutation.scenario_document import scenario_from
+from assisted_benchmark.suite.mutation.world import unplayable
 from assisted_benchmark.suite.result import CaseResult
 from assisted_benchmark.suite.tables import Flaws
 
@@ -51,6 +52,10 @@ class MutationShelf:
                 hint = did_you_mean(scenario.changes, self.policies) or "it is looked for in contracts/*.changes.yaml"
                 detail = f"no change contract has the id `{shown(scenario.changes, 60)}`"
                 flaws.add(Reason.UNKNOWN_REFERENCE, ("changes",), detail, hint)
+            return Found(scenario.id, (), flaws)
+        if (said := unplayable(contract)) is not None:
+            flaws = Flaws()
+            flaws.add(Reason.UNKNOWN_REFERENCE, ("changes",), *said)
             return Found(scenario.id, (), flaws)
         self._used.add(contract.id)
         source = digest_of("mutation-source@1", data, contract.digest.encode())

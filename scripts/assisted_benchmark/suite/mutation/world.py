@@ -17,9 +17,10 @@ from assisted_benchmark.kernel.clock import SECOND, Clock, Deadline, SystemClock
 from assisted_benchmark.kernel.errors import ServerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Claimed
+from assisted_benchmark.mutation.changes import ChangeContract
 from assisted_benchmark.mutation.ports import Endpoint, Reply, Request
 from assisted_benchmark.workloads.control import Control
-from assisted_benchmark.workloads.fabric_api import FabricApi, bearer_of
+from assisted_benchmark.workloads.fabric_api import KINDS, ROOT, FabricApi, bearer_of
 from assisted_benchmark.workloads.fabric_api_endpoint import FabricEndpoint
 from assisted_benchmark.workloads.fabric_api_face import FabricFace
 from assisted_benchmark.workloads.fabric_api_faults import FabricFault
@@ -29,6 +30,20 @@ from assisted_benchmark.workloads.process import CONTROL_ENV
 START_SECONDS: Final = 20.0
 ANSWER_NS: Final = 2 * SECOND
 _END_SECONDS: Final = 5.0
+
+
+# Where the one endpoint that there is takes changes.
+_TAKEN: Final = tuple(f"{ROOT}/{kind}" for kind in KINDS)
+
+
+def unplayable(contract: ChangeContract) -> tuple[str, str] | None:
+    """That no endpoint here takes any change of a contract, and what can be done instead; None if one does."""
+    if any(change.path in _TAKEN for change in contract.changes):
+        return None
+    return (
+        f"no endpoint that comes with the harness takes a change of `{contract.id}`",
+        f"scenarios play at {', '.join(_TAKEN)}; `serve --origin` brings this contract to an endpoint of yours",
+    )
 
 
 class World(Protocol):
