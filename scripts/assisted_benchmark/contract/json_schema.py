@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import reduce
+from itertools import islice
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -55,6 +56,8 @@ _ABOUT_KEYS: Final = {
     "propertyNames": "a property has a name that is not allowed",
 }
 
+# No more is told of one value: what is wrong at every place of a large one would take seconds to say.
+_MANY: Final = 1_000
 _SPELLING: Final = "assisted-benchmark/integer-spelling"
 _MASK: Final = "the value"
 
@@ -97,11 +100,11 @@ class Checker:
         self._strict: Any = None
 
     def faults(self, value: Json) -> tuple[Fault, ...]:
-        """All that is wrong with `value`; its values and undeclared keys are not quoted, as they may be secret."""
+        """What is wrong with `value`, up to 1,000 faults; no value and no undeclared key, which may be secret, is quoted."""
         if self._compiled.is_valid(value):
             return ()
         found = (_fault(each) for error in self._compiled.iter_errors(value) for each in _meant(error))
-        return tuple(sorted(found, key=lambda fault: (fault.path, fault.keyword)))
+        return tuple(sorted(islice(found, _MANY), key=lambda fault: (fault.path, fault.keyword)))
 
     def integer_spelling(self, value: Json) -> tuple[str, ...]:
         """JSON pointers of values with a point or an exponent where the schema demands `integer`."""
@@ -109,7 +112,7 @@ class Checker:
             return ()
         if self._strict is None:
             self._strict = _compile(_insisting(self.schema.value))
-        return tuple(sorted(set(_misspelled(self._strict.iter_errors(value)))))
+        return tuple(sorted(set(islice(_misspelled(self._strict.iter_errors(value)), _MANY))))
 
 
 def _meant(error: Any) -> Iterator[Any]:

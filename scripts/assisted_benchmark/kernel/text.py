@@ -24,7 +24,8 @@ def invisible(char: str) -> bool:
 def shown(text: str, limit: int = 200) -> str:
     """`text` with nothing hidden in it: invisible characters as \\u escapes, cut at `limit` characters."""
     cut = text[:limit]
-    safe = "".join(_escape(char) if invisible(char) else char for char in cut)
+    plain = cut.isascii() and cut.isprintable()  # nearly every text: nothing to look for in it
+    safe = cut if plain else "".join(_escape(char) if invisible(char) else char for char in cut)
     return safe + (f"… (+{len(text) - limit} characters)" if len(text) > limit else "")
 
 

@@ -316,3 +316,9 @@ def test_a_fault_in_an_alternative_is_that_of_the_one_which_a_constant_names(val
 def test_an_alternative_without_another_is_told_as_a_whole():
     faults = Checker({"anyOf": [{"properties": {"a": {"type": "integer"}}}]}).faults({"a": "x"})
     assert [(fault.path, fault.keyword) for fault in faults] == [("", "anyOf")]
+
+
+def test_of_a_value_that_is_wrong_all_over_a_thousand_faults_are_told():
+    checker = Checker({"items": {"type": "integer"}})
+    assert len(checker.faults(["x"] * 1_001)) == 1_000
+    assert len(checker.integer_spelling([1.0] * 1_001)) == 1_000
