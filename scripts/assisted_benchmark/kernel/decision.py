@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from attrs import frozen
 
@@ -40,6 +40,3 @@ class Refused:
     def coarse(self) -> Coarse:
         """All that the agent hears."""
         return REASONS[self.reason].coarse
-
-
-Decision: TypeAlias = Admitted | Refused

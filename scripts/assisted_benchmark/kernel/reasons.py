@@ -52,7 +52,6 @@ class Severity(StrEnum):
     """The SARIF level of a finding with this reason."""
 
     ERROR = "error"
-    WARNING = "warning"
     NOTE = "note"
 
 

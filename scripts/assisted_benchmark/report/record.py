@@ -70,7 +70,7 @@ _COUNTS: Final = MapOf(_COUNT)
 
 _CASE: Final = Record(
     {
-        "id": must(_TEXT, "the case's stable id, broker/file/case"),
+        "id": must(_TEXT, "the case's stable id, folder/file/case"),
         "file": must(_TEXT, "the fixture, from the root"),
         "because": must(_TEXT, "why the case is there"),
         "agent": must(_TEXT, "who proposed"),

@@ -53,7 +53,7 @@ class Miss:
 
 @frozen(kw_only=True)
 class CaseResult:
-    """One run of one case. `id` is stable: broker/file/case.
+    """One run of one case. `id` is stable: folder/file/case.
 
     `reason` and `detail` say why a case could not run; `misses` why it failed. `sent` counts
     at the servers, not at the caller. `receipts` is the digest over the run's receipt lines.

@@ -189,7 +189,7 @@ class Candidates:
 
 @frozen(kw_only=True, slots=False)
 class LiveCase:
-    """One case, ready to run. `id` is broker/file/case and stable.
+    """One case, ready to run. `id` is folder/file/case and stable.
 
     `pins` are the digests that the runner has pinned; `folder` is the contract file's, from which
     real servers are started; `source` is a digest of the files that the case was made from.
