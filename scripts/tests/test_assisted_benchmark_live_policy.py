@@ -36,10 +36,10 @@ from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.memory import MemoryLedger
 from assisted_benchmark.live_policy.broker import LiveBroker
 from assisted_benchmark.live_policy.checks import Pins
+from assisted_benchmark.live_policy.compiler import compile_plan
 from assisted_benchmark.live_policy.counting import CountingMachine
 from assisted_benchmark.live_policy.dispatch import Moment
 from assisted_benchmark.live_policy.grant import SealedGrant
-from assisted_benchmark.live_policy.policy import compile_plan
 from assisted_benchmark.live_policy.policy_document import load_policy
 from assisted_benchmark.live_policy.ports import Observation
 from assisted_benchmark.live_policy.states import LIVE_TABLE, State

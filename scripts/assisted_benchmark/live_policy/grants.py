@@ -20,11 +20,12 @@ from assisted_benchmark.kernel.errors import (
 from assisted_benchmark.kernel.keys import Key
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.live_policy.checks import Check, Trust
+from assisted_benchmark.live_policy.compiler import compile_plan
 from assisted_benchmark.live_policy.desk import Desk
 from assisted_benchmark.live_policy.grant import Binding, Claims, SealedGrant, Session, content_of, group_key
 from assisted_benchmark.live_policy.opened import OpenGrant
 from assisted_benchmark.live_policy.opening import Opening
-from assisted_benchmark.live_policy.policy import Plan, compile_plan
+from assisted_benchmark.live_policy.policy import Plan
 
 _NONCE_BYTES: Final = 16
 

@@ -27,7 +27,8 @@ from assisted_benchmark.contract.shape import (
 from assisted_benchmark.contract.strict_yaml import Document, load
 from assisted_benchmark.kernel.canonical import Canonical, Json
 from assisted_benchmark.kernel.errors import DocumentError
-from assisted_benchmark.live_policy.policy import EXTENSIONS, MAX_REFUSALS, Policy, Step, faults_of
+from assisted_benchmark.live_policy.compiler import faults_of
+from assisted_benchmark.live_policy.policy import EXTENSIONS, MAX_REFUSALS, Policy, Step
 
 POLICY: Final = "assisted-benchmark/policy@1"
 

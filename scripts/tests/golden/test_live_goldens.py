@@ -13,8 +13,8 @@ from live_bench import (
 )
 from marks import promise
 
+from assisted_benchmark.live_policy.compiler import compile_plan
 from assisted_benchmark.live_policy.grant import group_key
-from assisted_benchmark.live_policy.policy import compile_plan
 
 ASKED = asking("lba", "get_status", {"verbose": True})
 TRIED = (

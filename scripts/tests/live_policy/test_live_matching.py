@@ -4,8 +4,8 @@ from live_bench import SERVERS, a_group, a_policy, a_server, a_tool
 
 from assisted_benchmark.contract.model import Contract
 from assisted_benchmark.kernel.canonical import canonical_bytes
+from assisted_benchmark.live_policy.compiler import compile_plan
 from assisted_benchmark.live_policy.matching import differences, nearest, only_target_differs
-from assisted_benchmark.live_policy.policy import compile_plan
 from assisted_benchmark.live_policy.proposal import Proposal
 
 TOOL = a_tool("set", {"at": {}, "list": {}, "inner": {}}, required=[])

@@ -23,7 +23,8 @@ from assisted_benchmark.contract.published import schema_text
 from assisted_benchmark.kernel.canonical import Canonical
 from assisted_benchmark.kernel.errors import DocumentError
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.live_policy.policy import OUTSIDE_RULE, Step, compile_plan, faults_of
+from assisted_benchmark.live_policy.compiler import compile_plan, faults_of
+from assisted_benchmark.live_policy.policy import OUTSIDE_RULE, Step
 from assisted_benchmark.live_policy.policy_document import load_policy, published_schemas
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -17,7 +17,8 @@ from assisted_benchmark.kernel.canonical import Canonical, Json
 from assisted_benchmark.kernel.errors import DocumentError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import did_you_mean
-from assisted_benchmark.live_policy.policy import Candidate, PlannedStep, Policy, checker, compile_plan
+from assisted_benchmark.live_policy.compiler import compile_plan
+from assisted_benchmark.live_policy.policy import Candidate, PlannedStep, Policy, checker
 from assisted_benchmark.suite.live.scenario import (
     Candidates,
     Override,
