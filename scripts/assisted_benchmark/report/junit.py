@@ -6,7 +6,7 @@ from xml.etree import ElementTree as Xml
 
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import shown
-from assisted_benchmark.report.summary import verdicts
+from assisted_benchmark.report.summary import fault_lines, verdicts
 from assisted_benchmark.suite.result import CaseResult, RunResult, Verdict
 
 
@@ -40,7 +40,7 @@ def _case(case: CaseResult) -> Xml.Element:
     folder, _, name = case.id.rpartition("/")
     element = Xml.Element("testcase", classname=folder.replace("/", "."), name=name, file=shown(case.file), time="0")
     if case.verdict is Verdict.FAILED:
-        lines = [shown(f"{miss.what}: expected {miss.expected}, came {miss.actual}", 2000) for miss in case.misses]
+        lines = [shown(line, 2000) for line in fault_lines(case)]
         first = lines[0] if lines else "failed"
         fault = Xml.SubElement(element, "failure", type=Reason.EXPECTATION_MISSED.value, message=first)
         fault.text = "\n".join(lines)

@@ -67,6 +67,12 @@ def verdicts(cases: Iterable[CaseResult]) -> dict[Verdict, int]:
     return counts
 
 
+def fault_lines(case: CaseResult) -> list[str]:
+    """What a case that failed was to come to and came to, and the reasons that its calls were given."""
+    missed = [f"{miss.what}: expected {miss.expected}, came {miss.actual}" for miss in case.misses]
+    return missed + [f"{each.reason}: {each.text}" for each in case.timeline if each.kind == "decision" and each.reason]
+
+
 def refusals(cases: Iterable[CaseResult]) -> dict[str, int]:
     """How often each reason was given, by code."""
     counts: dict[str, int] = {}

@@ -8,7 +8,7 @@ from typing import Final
 from attrs import frozen
 
 from assisted_benchmark.kernel.text import shown
-from assisted_benchmark.report.summary import COLUMNS, opening_table, refusals, verdicts
+from assisted_benchmark.report.summary import COLUMNS, fault_lines, opening_table, refusals, verdicts
 from assisted_benchmark.suite.result import CaseResult, RunResult, Verdict
 
 _COLOURS: Final = {Verdict.PASSED: "32", Verdict.FAILED: "31", Verdict.COULD_NOT_RUN: "33"}
@@ -51,8 +51,7 @@ def fault_line(case: CaseResult, *, colour: bool) -> str:
 
 
 def _failed(case: CaseResult, commands: Commands, *, colour: bool) -> str:
-    lines = [f"{miss.what}: expected {miss.expected}, came {miss.actual}" for miss in case.misses]
-    lines += [f"{each.reason}: {each.text}" for each in case.timeline if each.kind == "decision" and each.reason]
+    lines = fault_lines(case)
     lines += [f"again: {commands.again} {case.id}", f"why:   {commands.why} {case.id}"]
     return "\n".join([fault_line(case, colour=colour), *(f"    {shown(line, 2000)}" for line in lines)])
 
@@ -83,7 +82,7 @@ def terminal(run: RunResult, *, colour: bool, commands: Commands) -> str:
     parts = [table(run), ""]
     given = ", ".join(f"{reason} {times}" for reason, times in refusals(run.cases).items())
     if given:
-        parts += [textwrap.fill(f"refused: {given}", _WIDTH, subsequent_indent="         "), ""]
+        parts += [textwrap.fill(f"reasons: {given}", _WIDTH, subsequent_indent="         "), ""]
     stuck: dict[str, list[CaseResult]] = {}
     for case in run.cases:
         if case.verdict is Verdict.FAILED:

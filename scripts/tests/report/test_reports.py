@@ -80,7 +80,7 @@ def test_the_terminal_report_names_the_command_that_runs_a_case_again_and_what_i
     assert "    again: ab run --seed 7 live/file/b" in text.splitlines()
     assert "    why:   ab explain --seed 7 live/file/b" in text.splitlines()
     assert "not guaranteed: isolation: none" in text.splitlines()
-    assert "refused: expired 1" in text.splitlines()
+    assert "reasons: expired 1" in text.splitlines()
     assert "\x1b" not in text
 
 
@@ -88,6 +88,9 @@ def test_a_failed_case_shows_the_reasons_it_was_given():
     refused = Event(kind="decision", text="`ui`: tool `x` at /description", at_ns=1, reason="contract_drift")
     text = terminal(a_run(a_case("x", Verdict.FAILED, timeline=(refused,))), colour=False, commands=COMMANDS)
     assert "    contract_drift: `ui`: tool `x` at /description" in text.splitlines()
+    fault = Xml.fromstring(junit(a_run(a_case("x", Verdict.FAILED, timeline=(refused,))))).find(".//failure")
+    assert fault is not None
+    assert fault.text == "contract_drift: `ui`: tool `x` at /description"
 
 
 def test_cases_that_could_not_run_for_one_cause_are_told_together():
