@@ -157,7 +157,7 @@ class CaseRun:
         calls: dict[str, int] = {}
         for execution in reading.executions:
             calls[execution.operation] = calls.get(execution.operation, 0) + 1
-        sent = len(reading.executions) + len(reading.refused) + len(reading.stopped)
+        sent = sum(reading.received.get(each.id, 0) for each in case.registry.operations)
         states = [state for _, state in operations]
         return CaseResult(
             id=case.id,

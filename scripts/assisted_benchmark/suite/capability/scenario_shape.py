@@ -43,6 +43,7 @@ _REASON: Final = Word(
                 *(check.reason.value for check in EARLY),
                 *(check.reason.value for check in LATE),
                 Reason.ARGUMENTS_NOT_OBJECT.value,
+                Reason.ILLEGAL_TRANSITION.value,
                 Reason.MALFORMED_FRAME.value,
                 Reason.PROTOCOL_MISMATCH.value,
                 Reason.DUPLICATE_REQUEST_ID.value,
