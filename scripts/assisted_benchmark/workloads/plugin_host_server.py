@@ -114,7 +114,8 @@ class _Server:
             if events.pop(self._channel.fileno(), 0):
                 self._listen()
             for fd, event in events.items():
-                self._attend(self._peers[fd], event)
+                if event & ~select.POLLOUT:  # its bytes, or its end
+                    self._hear(self._peers[fd])
             if newcomer:  # last, as its descriptor may be one that has just been closed
                 self._accept()
             for peer in list(self._peers.values()):
@@ -134,12 +135,6 @@ class _Server:
             self._peers[connected.fileno()] = _Peer(connected, self._face.open())
             self._poll.register(connected, select.POLLIN)
         self._announce()
-
-    def _attend(self, peer: _Peer, events: int) -> None:
-        if events & select.POLLIN:
-            self._hear(peer)
-        elif events & ~select.POLLOUT:
-            self._close(peer)
 
     def _settle(self, peer: _Peer) -> None:
         """Write what waits, and be woken for what there is to do next."""
