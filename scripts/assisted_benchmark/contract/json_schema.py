@@ -100,7 +100,7 @@ class Checker:
         self._strict: Any = None
 
     def faults(self, value: Json) -> tuple[Fault, ...]:
-        """What is wrong with `value`, up to 1,000 faults; no value and no undeclared key, which may be secret, is quoted."""
+        """What is wrong with `value`, up to 1,000 faults; values and undeclared keys may be secret: not quoted."""
         if self._compiled.is_valid(value):
             return ()
         found = (_fault(each) for error in self._compiled.iter_errors(value) for each in _meant(error))
