@@ -93,9 +93,9 @@ def _open_standard_streams() -> None:
     while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(opened)
-    for name in ("stdout", "stderr"):
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open to the end
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - open to the end
 
 
 def _mute(stream: TextIO) -> None:

@@ -372,3 +372,14 @@ def test_an_origin_that_does_not_answer_fails_the_dry_run(serving):
         proposed = server.proposes()
         assert (proposed["refused"], proposed["endpoint_error"]["status"]) == ("unavailable", None)
         assert server.ends() == (0, "", "")
+
+
+def test_a_client_that_opens_no_standard_input_ends_the_server_at_once(root):
+    served = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "-m", "assisted_benchmark", "serve", *OFFLINE],
+        cwd=root,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SCRIPTS), "HOME": str(root)},
+        capture_output=True,
+        timeout=60,
+    )
+    assert (served.returncode, served.stdout, served.stderr) == (0, b"", b"")
