@@ -31,6 +31,7 @@ _EXAMPLES = {
   assisted-benchmark serve --changes fabric --offline-endpoint --toolsets connectivity,mutate
   assisted-benchmark serve --changes fabric --origin https://api.equinix.com --toolsets mutate --ledger ~/changes
   assisted-benchmark serve --changes fabric --offline-endpoint --print-config    for the client's mcpServers
+  assisted-benchmark serve --registry pulp --offline-host --eligible observe --toolsets observe,control
 environment:
   ASSISTED_BENCHMARK_BEARER                       the token that the endpoint at --origin wants
   EQUINIX_MCP_ALLOW_UNCONFIRMED_MUTATIONS=true    lets clients that cannot ask a person confirm unasked""",
@@ -120,13 +121,19 @@ def parser() -> argparse.ArgumentParser:
     _root(merge)
     _json(merge)
 
-    serve = _verb(verbs, "serve", "serve the tools of an API's changes to an agent, over standard input and output")
-    serve.add_argument("--changes", required=True, metavar="ID", help="the change contract (contracts/*.changes.yaml)")
-    endpoint = serve.add_mutually_exclusive_group(required=True)
-    endpoint.add_argument("--origin", metavar="URL", help="where the changes go: https://HOST, or this machine by http")
-    endpoint.add_argument("--offline-endpoint", action="store_true", help="one in this process, to try it out")
+    serve = _verb(verbs, "serve", "serve an API's changes, or a registry's operations, over standard input and output")
+    kind = serve.add_mutually_exclusive_group(required=True)
+    kind.add_argument("--changes", metavar="ID", help="the change contract (contracts/*.changes.yaml)")
+    kind.add_argument("--registry", metavar="ID", help="the registry (contracts/*.registry.yaml)")
+    where = serve.add_mutually_exclusive_group(required=True)
+    where.add_argument("--origin", metavar="URL", help="where the changes go: https://HOST, or this machine by http")
+    where.add_argument("--offline-endpoint", action="store_true", help="one in this process, to try it out")
+    where.add_argument("--host-socket", type=Path, metavar="PATH", help="where the host of live instances listens")
+    where.add_argument("--offline-host", action="store_true", help="one in this process, to try it out")
+    serve.add_argument("--eligible", metavar="NAMES", help="the registry's profiles and operations that may be used")
+    serve.add_argument("--standing", metavar="NAMES", help="those that you consent to now, without being asked")
     serve.add_argument("--toolsets", metavar="SETS", help="such as `design,mutate` (default: those that only read)")
-    serve.add_argument("--ledger", type=Path, metavar="DIR", help="keep proposals and receipts there (default: memory)")
+    serve.add_argument("--ledger", type=Path, metavar="DIR", help="keep what was done there (default: memory)")
     serve.add_argument("--print-config", action="store_true", help="print what an MCP client needs to know, and stop")
     _root(serve)
 

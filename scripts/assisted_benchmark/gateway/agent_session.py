@@ -94,10 +94,15 @@ def _unrecorded(_reason: Reason, _detail: str) -> None:
     """Nobody keeps receipts."""
 
 
+def _unnoticed() -> None:
+    """Nothing has to be ended."""
+
+
 class AgentSession:
     """Serves one agent on two descriptors, which stay the caller's.
 
     `on_malformed` hears of each line that was no message, from the thread that reads: the broker's receipt of it.
+    `on_leaving` is called once the agent is gone or is sent away, before what it has asked for has ended.
     """
 
     def __init__(
@@ -110,8 +115,10 @@ class AgentSession:
         write_fd: int = 1,
         limits: Limits | None = None,
         on_malformed: Callable[[Reason, str], object] = _unrecorded,
+        on_leaving: Callable[[], None] = _unnoticed,
     ) -> None:
         self._on_malformed = on_malformed
+        self._on_leaving = on_leaving
         self._face = face
         self._session = session
         self._clock = clock
@@ -142,6 +149,7 @@ class AgentSession:
             raise
         finally:
             self._questions.close()
+            self._on_leaving()
             self._calls.shutdown()
             self._urgent.shutdown()
             os.close(self._bell_out)

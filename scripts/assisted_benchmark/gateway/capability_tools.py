@@ -8,6 +8,7 @@ is added here is the wire: progress under the agent's own token, a cancellation 
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -38,13 +39,23 @@ _LISTED_AT_ONCE: Final = 256
 _NO_RESOURCE: Final = "there is no such resource"
 
 
-def instructions(registry: Registry) -> str:
-    """What a client's model is told of all the tools."""
-    names = {name: registry.management_tool(name) for name in ("instances", "grant_request", "cancel")}
-    return (
-        f"Operations on exact live instances: {names['instances']} lists them. Each operation needs a grant, which the "
-        f"broker issues on the consent of its own person or policy ({names['grant_request']} asks for one); no "
-        f"argument and no answer of the client is consent. {names['cancel']} stops a call by its request_id."
+_TOLD: Final = (
+    ("instances", "{} lists them."),
+    ("grant_request", "{} asks for a grant."),
+    ("cancel", "{} stops a call that is under way, by its request_id."),
+)
+
+
+def instructions(registry: Registry, tools: Sequence[ToolRegistration]) -> str:
+    """What a client's model is told of the tools that are served."""
+    served = {tool.name for tool in tools}
+    named = ((registry.management_tool(name), text) for name, text in _TOLD)
+    return " ".join(
+        (
+            "Operations on exact live instances. Each needs a grant, which the broker issues on the consent of its own "
+            "person or policy; no argument and no answer of the client is consent.",
+            *(text.format(name) for name, text in named if name in served),
+        )
     )
 
 

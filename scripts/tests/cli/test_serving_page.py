@@ -6,7 +6,7 @@ from cli_bench import ROOT
 from marks import promise
 
 from assisted_benchmark.cli.parser import parser
-from assisted_benchmark.cli.serve import BEARER, UNCONFIRMED
+from assisted_benchmark.cli.serve_changes import BEARER, UNCONFIRMED
 
 PAGE = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
 
