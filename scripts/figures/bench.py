@@ -12,10 +12,10 @@ from assisted_benchmark.kernel.digest import Digest, digest_of
 from assisted_benchmark.kernel.keys import KeyRing
 from assisted_benchmark.ledger.protocol import Ledger
 from assisted_benchmark.live_policy.broker import LiveBroker
-from assisted_benchmark.live_policy.checks import Pins
 from assisted_benchmark.live_policy.counting import CountingDispatcher, CountingMachine
 from assisted_benchmark.live_policy.grant import SealedGrant, Session
 from assisted_benchmark.live_policy.policy import Policy, Step
+from assisted_benchmark.live_policy.trust import Pins
 
 ROOT = Path(__file__).resolve().parents[2]
 KEYS = KeyRing("measure", b"m" * 32)

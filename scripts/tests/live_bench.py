@@ -16,10 +16,11 @@ from assisted_benchmark.kernel.keys import KeyRing
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.memory import MemoryLedger
 from assisted_benchmark.live_policy.broker import LiveBroker
-from assisted_benchmark.live_policy.checks import CHECKS, Pins
+from assisted_benchmark.live_policy.checks import CHECKS
 from assisted_benchmark.live_policy.counting import CountingDispatcher, CountingMachine
 from assisted_benchmark.live_policy.policy import Policy, Step
 from assisted_benchmark.live_policy.states import LIVE_TABLE
+from assisted_benchmark.live_policy.trust import Pins
 
 VM = "2f8f9e0c-6c1d-4b1e-9a51-000000000124"
 OTHER_VM = "2f8f9e0c-6c1d-4b1e-9a51-000000000125"

@@ -35,7 +35,6 @@ from assisted_benchmark.kernel.keys import Purpose
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.memory import MemoryLedger
 from assisted_benchmark.live_policy.broker import LiveBroker
-from assisted_benchmark.live_policy.checks import Pins
 from assisted_benchmark.live_policy.compiler import compile_plan
 from assisted_benchmark.live_policy.counting import CountingMachine
 from assisted_benchmark.live_policy.dispatch import Moment
@@ -43,6 +42,7 @@ from assisted_benchmark.live_policy.grant import SealedGrant
 from assisted_benchmark.live_policy.policy_document import load_policy
 from assisted_benchmark.live_policy.ports import Observation
 from assisted_benchmark.live_policy.states import LIVE_TABLE, State
+from assisted_benchmark.live_policy.trust import Pins
 from assisted_benchmark.mcp_router.process import Launcher
 from assisted_benchmark.suite.live.processes import Processes
 from assisted_benchmark.workloads.oracle import Oracle

@@ -36,7 +36,7 @@ from assisted_benchmark.kernel.keys import KeyRing, Purpose
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Ledger
 from assisted_benchmark.live_policy.carrying import Carrier
-from assisted_benchmark.live_policy.checks import CHECKS, Check, Pins, Question, Trust
+from assisted_benchmark.live_policy.checks import CHECKS, Check, Question
 from assisted_benchmark.live_policy.deciding import Decider
 from assisted_benchmark.live_policy.desk import Desk
 from assisted_benchmark.live_policy.dispatch import Moment, Outcome
@@ -49,6 +49,7 @@ from assisted_benchmark.live_policy.policy import Policy
 from assisted_benchmark.live_policy.ports import Dispatcher, Machine
 from assisted_benchmark.live_policy.proposal import told_of_malformed
 from assisted_benchmark.live_policy.states import State
+from assisted_benchmark.live_policy.trust import Pins, Trust
 
 REPLY_WITHIN_NS: Final = 30 * SECOND
 

@@ -13,13 +13,13 @@ from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Claimed, Draft, Lost
 from assisted_benchmark.ledger.receipt_desk import EVENT
 from assisted_benchmark.ledger.receipts import DECISION, OUTCOME
-from assisted_benchmark.live_policy.checks import Trust
 from assisted_benchmark.live_policy.deciding import Way
 from assisted_benchmark.live_policy.desk import Desk
 from assisted_benchmark.live_policy.dispatch import Flight, Moment, Outcome, Verdict, judge
 from assisted_benchmark.live_policy.opened import OpenGrant
 from assisted_benchmark.live_policy.ports import Dispatcher, Machine, NotSent, Replied, Reply, Unavailable
 from assisted_benchmark.live_policy.states import State
+from assisted_benchmark.live_policy.trust import Trust
 
 # What a claim that came too late is told, where another selection was not the reason.
 _LOST: Final = {

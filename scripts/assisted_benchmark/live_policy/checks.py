@@ -8,14 +8,12 @@ has to catch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from attrs import frozen
 
 from assisted_benchmark.kernel.clock import SECOND, Instant
-from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.errors import HarnessError
 from assisted_benchmark.kernel.names import name_fault
 from assisted_benchmark.kernel.reasons import Reason
@@ -23,46 +21,15 @@ from assisted_benchmark.kernel.redact import told_path
 from assisted_benchmark.live_policy.grant import Session
 from assisted_benchmark.live_policy.matching import differences, nearest, only_target_differs
 from assisted_benchmark.live_policy.opened import OpenGrant, Standing
-from assisted_benchmark.live_policy.policy import PlannedStep, Policy, checker
+from assisted_benchmark.live_policy.policy import PlannedStep, checker
 from assisted_benchmark.live_policy.proposal import Proposal
 from assisted_benchmark.live_policy.states import State
+from assisted_benchmark.live_policy.trust import Trust
 
 T = TypeVar("T")
 
 _SELECTED: Final = frozenset({State.DISPATCHING, State.SUCCEEDED, State.FAILED, State.UNRESOLVED})
 _CLOSED: Final = frozenset({State.FAILED, State.UNRESOLVED, State.EXPIRED, State.ABORTED})
-
-
-@frozen
-class Pins:
-    """The digests that the runner has pinned."""
-
-    policy: Digest
-    contract: Digest
-
-
-@frozen(slots=False)
-class Trust:
-    """What the runner gave the broker to believe: the policy, its pins, what launches resolved to here."""
-
-    policy: Policy
-    pins: Pins
-    launches: Mapping[str, Digest]
-
-    @cached_property
-    def policy_drifted(self) -> bool:
-        """Whether the policy itself, whatever its contract, is not the pinned one."""
-        return self.policy.digest_under(self.pins.contract) != self.pins.policy
-
-    @cached_property
-    def contract_drifted(self) -> bool:
-        """Whether the contract is not the pinned one."""
-        return self.policy.contract.digest != self.pins.contract
-
-    @cached_property
-    def holds(self) -> bool:
-        """Whether both are as pinned."""
-        return not (self.policy_drifted or self.contract_drifted)
 
 
 def _there(found: T | None) -> T:
@@ -116,6 +83,22 @@ class Check(Generic[T]):
 
     reason: Reason
     test: Callable[[T], str]
+
+
+class Failed(NamedTuple):
+    """What the first failing check says. `checked` names those that passed before it."""
+
+    reason: Reason
+    detail: str
+    checked: tuple[str, ...]
+
+
+def first_failing(checks: Sequence[Check[T]], subject: T) -> Failed | None:
+    """The first check that says that something is wrong; None if all pass."""
+    for at, check in enumerate(checks):
+        if detail := check.test(subject):
+            return Failed(check.reason, detail, tuple(passed.reason.value for passed in checks[:at]))
+    return None
 
 
 def _names(reason: Reason) -> Check[Question]:

@@ -11,7 +11,7 @@ from assisted_benchmark.kernel.clock import Instant
 from assisted_benchmark.kernel.decision import Admitted, Refused
 from assisted_benchmark.kernel.errors import HarnessError, InputError, LedgerError
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.live_policy.checks import Check, Question, Trust
+from assisted_benchmark.live_policy.checks import Check, Question, first_failing
 from assisted_benchmark.live_policy.desk import Desk
 from assisted_benchmark.live_policy.grant import Session
 from assisted_benchmark.live_policy.grants import Grants
@@ -20,6 +20,7 @@ from assisted_benchmark.live_policy.opened import OpenGrant
 from assisted_benchmark.live_policy.policy import Candidate, PlannedStep
 from assisted_benchmark.live_policy.proposal import read_proposal
 from assisted_benchmark.live_policy.states import State
+from assisted_benchmark.live_policy.trust import Trust
 
 _SORTED: Final = orjson.OPT_SORT_KEYS
 _NOTHING: Final = (None, NOT_PLAIN)
@@ -89,14 +90,11 @@ class Decider:
         # INVARIANT: all checks and the permit are of one standing, whatever other threads do to the grant.
         standing = None if found is None else found.standing
         question = Question(proposal, session, found, standing, fault, now, self._clock.boot_id, self._trust)
-        checked: list[str] = []
-        for check in self._checks:
-            if detail := check.test(question):
-                near = self._nearest(check.reason, question)
-                return self._desk.refuse(
-                    session, own, check.reason, detail, checked=tuple(checked), call=proposal.call, nearest=near
-                )
-            checked.append(check.reason.value)
+        if failed := first_failing(self._checks, question):
+            near = self._nearest(failed.reason, question)
+            return self._desk.refuse(
+                session, own, failed.reason, failed.detail, checked=failed.checked, call=proposal.call, nearest=near
+            )
         grant, (step, key, _) = question.grant, question.standing
         candidate = step.by_call.get(proposal.call)
         if candidate is None:

@@ -19,13 +19,14 @@ from assisted_benchmark.kernel.errors import (
 )
 from assisted_benchmark.kernel.keys import Key
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.live_policy.checks import Check, Trust
+from assisted_benchmark.live_policy.checks import Check, first_failing
 from assisted_benchmark.live_policy.compiler import compile_plan
 from assisted_benchmark.live_policy.desk import Desk
 from assisted_benchmark.live_policy.grant import Binding, Claims, SealedGrant, Session, content_of, group_key
 from assisted_benchmark.live_policy.opened import OpenGrant
 from assisted_benchmark.live_policy.opening import Opening
 from assisted_benchmark.live_policy.policy import Plan
+from assisted_benchmark.live_policy.trust import Trust
 
 _NONCE_BYTES: Final = 16
 
@@ -94,11 +95,8 @@ class Grants:
         claims = Claims.of_content(sealed.content)
         boot = self._clock.boot_id
         presented = Opening(sealed, claims, session, record is not None, recompiled, boot, self._trust, self._seal_key)
-        checked: list[str] = []
-        for check in self._opening:
-            if detail := check.test(presented):
-                return self._desk.refuse(session, None, check.reason, detail, checked=tuple(checked))
-            checked.append(check.reason.value)
+        if failed := first_failing(self._opening, presented):
+            return self._desk.refuse(session, None, failed.reason, failed.detail, checked=failed.checked)
         if binding is None:
             raise HarnessError(Reason.COULD_NOT_RUN, "no check failed, and there is no binding to open the grant under")
         return self._take_up(binding, sealed.digest)

@@ -12,8 +12,9 @@ from typing import Final, NamedTuple
 from assisted_benchmark.kernel.canonical import Json
 from assisted_benchmark.kernel.keys import Key
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.live_policy.checks import Check, Trust
+from assisted_benchmark.live_policy.checks import Check
 from assisted_benchmark.live_policy.grant import Claims, SealedGrant, Session
+from assisted_benchmark.live_policy.trust import Trust
 
 
 class Opening(NamedTuple):

@@ -34,10 +34,11 @@ from assisted_benchmark.kernel.decision import Admitted, Refused
 from assisted_benchmark.kernel.digest import digest_of
 from assisted_benchmark.kernel.errors import HarnessError
 from assisted_benchmark.kernel.reasons import LIVE_ORDER, Coarse, Reason
-from assisted_benchmark.live_policy.checks import CHECKS, Pins
+from assisted_benchmark.live_policy.checks import CHECKS
 from assisted_benchmark.live_policy.dispatch import Outcome, heard
 from assisted_benchmark.live_policy.ports import Observation, Unavailable
 from assisted_benchmark.live_policy.states import State
+from assisted_benchmark.live_policy.trust import Pins
 
 NOTHING = {"lba": 0, "synthetic-ui": 0}
 UNKNOWN = digest_of("grant@1", b"no such grant")

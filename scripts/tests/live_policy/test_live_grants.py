@@ -36,10 +36,10 @@ from assisted_benchmark.kernel.digest import digest_of
 from assisted_benchmark.kernel.errors import DocumentError, HarnessError, IntegrityError, MisuseError
 from assisted_benchmark.kernel.keys import KeyRing, Purpose
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.live_policy.checks import Pins
 from assisted_benchmark.live_policy.grant import SealedGrant, grant_digest
 from assisted_benchmark.live_policy.opening import OPENING
 from assisted_benchmark.live_policy.states import State
+from assisted_benchmark.live_policy.trust import Pins
 
 NOTHING = {"lba": 0, "synthetic-ui": 0}
 SEAL_KEY = KEYS.key(Purpose.GRANT)

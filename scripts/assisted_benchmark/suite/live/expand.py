@@ -21,11 +21,11 @@ from assisted_benchmark.kernel.errors import DocumentError, InputError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.redact import redact
 from assisted_benchmark.kernel.text import did_you_mean, shown
-from assisted_benchmark.live_policy.checks import Pins
 from assisted_benchmark.live_policy.compiler import compile_plan
 from assisted_benchmark.live_policy.policy import Candidate, Plan, PlannedStep, Policy
 from assisted_benchmark.live_policy.proposal import read_proposal
 from assisted_benchmark.live_policy.states import State
+from assisted_benchmark.live_policy.trust import Pins
 from assisted_benchmark.suite.case import ADMITTED, Servers, folder_of
 from assisted_benchmark.suite.live.agents import CaseAgent, Shot
 from assisted_benchmark.suite.live.faults import Fault, Kind

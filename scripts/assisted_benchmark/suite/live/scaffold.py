@@ -9,9 +9,9 @@ from assisted_benchmark.kernel.canonical import Canonical
 from assisted_benchmark.kernel.errors import MisuseError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import did_you_mean, shown
-from assisted_benchmark.live_policy.checks import Pins
 from assisted_benchmark.live_policy.compiler import compile_plan
 from assisted_benchmark.live_policy.policy import Plan, Policy
+from assisted_benchmark.live_policy.trust import Pins
 from assisted_benchmark.suite.case import ADMITTED
 from assisted_benchmark.suite.live.candidates import reason_of
 from assisted_benchmark.suite.live.expand import Origin, cases_of

@@ -16,8 +16,8 @@ from assisted_benchmark.kernel.canonical import Canonical
 from assisted_benchmark.kernel.clock import SECOND
 from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.live_policy.checks import Pins
 from assisted_benchmark.live_policy.policy import Plan
+from assisted_benchmark.live_policy.trust import Pins
 from assisted_benchmark.suite.case import Servers
 from assisted_benchmark.suite.live.agents import CaseAgent
 from assisted_benchmark.suite.live.faults import Fault, Kind

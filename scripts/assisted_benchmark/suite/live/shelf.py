@@ -19,9 +19,9 @@ from assisted_benchmark.kernel.digest import Digest, digest_of
 from assisted_benchmark.kernel.errors import DocumentError, Problem
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import did_you_mean, shown
-from assisted_benchmark.live_policy.checks import Pins as Trusted
 from assisted_benchmark.live_policy.policy import Policy
 from assisted_benchmark.live_policy.policy_document import load_policy
+from assisted_benchmark.live_policy.trust import Pins as Trusted
 from assisted_benchmark.mcp_router.identity import Artifacts
 from assisted_benchmark.mcp_router.launch import faults
 from assisted_benchmark.suite.broker import Found, Pinned

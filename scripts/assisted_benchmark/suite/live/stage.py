@@ -17,8 +17,8 @@ from assisted_benchmark.kernel.errors import HarnessError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Ledger
 from assisted_benchmark.live_policy.broker import LiveBroker
-from assisted_benchmark.live_policy.checks import Pins
 from assisted_benchmark.live_policy.policy import Policy
+from assisted_benchmark.live_policy.trust import Pins
 from assisted_benchmark.mcp_router.process import Launcher
 from assisted_benchmark.suite.broker import Explained
 from assisted_benchmark.suite.case import Servers
