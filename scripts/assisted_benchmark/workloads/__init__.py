@@ -1,1 +1,1 @@
-"""Test-only servers, of MCP and of one HTTP API, and the oracles that read what they really did."""
+"""Test-only servers, of MCP, of one HTTP API and of one local socket, and oracles that read what they really did."""
