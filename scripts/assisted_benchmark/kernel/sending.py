@@ -12,7 +12,8 @@ from assisted_benchmark.kernel.reasons import Reason
 class NotSent:
     """Not one byte of the call was written.
 
-    `reason` is expired (the gate said no), cancelled, server_unavailable, or binding_mismatch (not what was claimed).
+    `reason` is expired (the gate said no), cancelled, server_unavailable, deadline_exceeded, too_large, or
+    binding_mismatch (not what was claimed).
     """
 
     reason: Reason
