@@ -93,7 +93,8 @@ def _unknown_change(a: Asked) -> str:
     if a.change is not None:
         return ""
     known = [each.name for each in a.contract.changes]
-    return f"no change type is called `{shown(a.named, 60)}`; {did_you_mean(a.named, known) or ', '.join(known)}"
+    hint = did_you_mean(a.named, known) or f"there are {', '.join(known)}"
+    return f"no change type is called `{shown(a.named, 60)}`; {hint}"
 
 
 def _misspelled(a: Asked) -> tuple[Problem, ...]:
