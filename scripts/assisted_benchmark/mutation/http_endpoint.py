@@ -24,6 +24,7 @@ import httpx2
 from assisted_benchmark.kernel.clock import SECOND, Clock, Deadline, Instant
 from assisted_benchmark.kernel.errors import MisuseError
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.redact import REDACTED
 from assisted_benchmark.kernel.sending import NotSent
 from assisted_benchmark.ledger.protocol import Claimed
 from assisted_benchmark.mutation.http_outcomes import MAX_ANSWER, Broken, unbelievable
@@ -91,6 +92,7 @@ class HttpEndpoint:
             raise MisuseError(Reason.MISUSE, "the bearer has characters that no bearer has")  # and is not shown
         self._origin = Origin.parse(origin)
         self._clock = clock
+        self._bearer = bearer.encode()
         self._max_answer = max_answer
         self._tls = (tls or httpx2.create_ssl_context(trust_env=False)) if self._origin.scheme == "https" else None
         self._headers = [
@@ -178,6 +180,8 @@ class HttpEndpoint:
         if broken is not None:
             raise _BrokenError(broken)
         wrote = stream.wrote or replied  # it was written: there is an answer
+        if self._bearer:
+            body = body.replace(self._bearer, REDACTED.encode())  # an endpoint may say again what it was told
         return HttpReply(response.status, body, wrote, replied)
 
 

@@ -412,6 +412,12 @@ def test_the_instants_are_those_of_the_first_byte_and_of_the_whole_answer():
 
 
 @promise("M18")
+def test_a_bearer_that_the_endpoint_says_again_is_told_to_nobody():
+    with RawServer(answer(401, b'{"errorMessage":"Bearer %b is not known"}' % BEARER.encode())) as server:
+        reply = endpoint(server, bearer=BEARER).ask(REQUEST, deadline=real())
+    assert reply.body == b'{"errorMessage":"Bearer [redacted] is not known"}'
+
+
 def test_the_bearer_is_in_no_reply_no_error_and_no_log(caplog):
     caplog.set_level(logging.DEBUG)
     said = []
