@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from assisted_benchmark.contract.shape import check, duration_ns
+from assisted_benchmark.contract.shape import check
 from assisted_benchmark.contract.strict_yaml import Document, Path
 from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.suite.case import Servers
-from assisted_benchmark.suite.live.faults import USUAL, At, Fault, Kind
+from assisted_benchmark.suite.live.faults import Fault
 from assisted_benchmark.suite.live.scenario import (
     AgentSpec,
     Candidates,
@@ -26,7 +26,7 @@ from assisted_benchmark.suite.live.scenario import (
     Scripted,
     Turn,
 )
-from assisted_benchmark.suite.live.scenario_shape import CANDIDATES_SHAPE, CHANGES, SCENARIO_SHAPE
+from assisted_benchmark.suite.live.scenario_shape import CANDIDATES_SHAPE, CHANGES, FAULTS, SCENARIO_SHAPE
 from assisted_benchmark.suite.tables import Problems, expected_word, read_table, start_ns
 
 
@@ -151,18 +151,7 @@ def _proposals(value: Json, problems: Problems) -> tuple[Proposal, ...]:
 
 
 def _faults(value: Json) -> tuple[Fault, ...]:
-    return tuple(_fault(each) for each in value)
-
-
-def _fault(value: Json) -> Fault:
-    kind = next(kind for kind in Kind if kind.value in value)
-    detail = value[kind.value]
-    return Fault(
-        kind=kind,
-        value=duration_ns(detail) if kind in (Kind.ADVANCE, Kind.SET_BACK) else detail,
-        at=At(value.get("at", USUAL.get(kind, At.PROPOSE))),
-        turn=value.get("turn", 0),
-    )
+    return tuple(Fault(kind=kind, value=detail, at=at, turn=turn) for kind, detail, at, turn in map(FAULTS.read, value))
 
 
 def _expect_fields(value: Json) -> dict[str, Any]:

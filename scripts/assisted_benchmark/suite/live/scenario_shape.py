@@ -26,6 +26,7 @@ from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.suite.case import ADMITTED, Servers
 from assisted_benchmark.suite.live.faults import USUAL, At, Edits, Kind
 from assisted_benchmark.suite.live.scenario import RECORDED, Reveal, Sanity
+from assisted_benchmark.suite.strikes import Written
 from assisted_benchmark.suite.tables import CLOCK, LINE, REASONS_PAGE, SCORES, TAGS, table
 from assisted_benchmark.workloads.faults import FaultKind
 
@@ -81,20 +82,14 @@ _FAULT_VALUES: Final[dict[Kind, tuple[Shape, str]]] = {
     Kind.CONTRACT: (Word(("changed",)), "the contract is changed after it was pinned"),
     Kind.STORE: (Word(("unavailable",)), "the ledger cannot be reached"),
 }
-_FAULT: Final = ByKey(
-    {
-        kind.value: Record(
-            {
-                kind.value: must(shape, doc),
-                "at": may(Word(tuple(At)), f"the moment; usually `{USUAL.get(kind, At.PROPOSE)}`"),
-                "turn": may(_STEP, "at which of the agent's proposals, from 1; usually the last"),
-            },
-            f"a fault `{kind.value}`",
-        )
-        for kind, (shape, doc) in _FAULT_VALUES.items()
-    }
+FAULTS: Final = Written(
+    kinds=_FAULT_VALUES,
+    durations=frozenset({Kind.ADVANCE, Kind.SET_BACK}),
+    moments=At,
+    usual=USUAL,
+    otherwise=At.PROPOSE,
 )
-_FAULTS: Final = ListOf(_FAULT, most=20)
+_FAULTS: Final = FAULTS.shape()
 
 _ARGUMENTS: Final = MapOf(AnyJson(), key=Text(what="an argument's name", limit=200))
 CHANGES: Final = {

@@ -9,7 +9,7 @@ from assisted_benchmark.contract.strict_yaml import Document, Path
 from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.suite.case import Servers
-from assisted_benchmark.suite.mutation.faults import USUAL, At, Fault, Kind
+from assisted_benchmark.suite.mutation.faults import Fault
 from assisted_benchmark.suite.mutation.scenario import (
     AgentSpec,
     Asks,
@@ -29,7 +29,7 @@ from assisted_benchmark.suite.mutation.scenario import (
     Store,
     Turn,
 )
-from assisted_benchmark.suite.mutation.scenario_shape import MUTATION_SHAPE
+from assisted_benchmark.suite.mutation.scenario_shape import FAULTS, MUTATION_SHAPE
 from assisted_benchmark.suite.tables import Problems, expected_word, read_table, start_ns
 
 
@@ -140,18 +140,7 @@ def _raw(value: Json) -> bytes:
 
 
 def _faults(value: Json) -> tuple[Fault, ...]:
-    return tuple(_fault(each) for each in value)
-
-
-def _fault(value: Json) -> Fault:
-    kind = next(kind for kind in Kind if kind.value in value)
-    detail = value[kind.value]
-    return Fault(
-        kind=kind,
-        value=duration_ns(detail) if kind in (Kind.ADVANCE, Kind.SET_BACK) else detail,
-        at=At(value.get("at", USUAL.get(kind, At.TURN))),
-        turn=value.get("turn", 0),
-    )
+    return tuple(Fault(kind=kind, value=detail, at=at, turn=turn) for kind, detail, at, turn in map(FAULTS.read, value))
 
 
 def _expect(value: Json) -> dict[str, Any]:

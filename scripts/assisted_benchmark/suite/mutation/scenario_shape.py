@@ -29,6 +29,7 @@ from assisted_benchmark.mutation.states import State
 from assisted_benchmark.suite.case import ADMITTED, Servers
 from assisted_benchmark.suite.mutation.faults import USUAL, At, Kind, Mappings, Tampers
 from assisted_benchmark.suite.mutation.scenario import ASKED, Asks, Era, Goal, Human, Recall
+from assisted_benchmark.suite.strikes import Written
 from assisted_benchmark.suite.tables import CLOCK, LINE, REASONS_PAGE, SCORES, TAGS, table
 from assisted_benchmark.workloads.fabric_api_faults import Act, FabricFaultKind
 
@@ -104,20 +105,14 @@ _FAULT_VALUES: Final[dict[Kind, tuple[Shape, str]]] = {
     Kind.LEDGER: (Word(("unavailable",)), "the ledger cannot be reached"),
     Kind.RACE: (Word(("confirm",)), "another confirmation of the same token"),
 }
-_FAULT: Final = ByKey(
-    {
-        kind.value: Record(
-            {
-                kind.value: must(shape, doc),
-                "at": may(Word(tuple(At)), f"the moment; usually `{USUAL.get(kind, At.TURN)}`"),
-                "turn": may(_TURN_NUMBER, "at which of the agent's calls, from 1; usually the last"),
-            },
-            f"a fault `{kind.value}`",
-        )
-        for kind, (shape, doc) in _FAULT_VALUES.items()
-    }
+FAULTS: Final = Written(
+    kinds=_FAULT_VALUES,
+    durations=frozenset({Kind.ADVANCE, Kind.SET_BACK}),
+    moments=At,
+    usual=USUAL,
+    otherwise=At.TURN,
 )
-_FAULTS: Final = ListOf(_FAULT, most=20)
+_FAULTS: Final = FAULTS.shape()
 _HUMAN: Final = Word(tuple(Human))
 _OUTCOME: Final = {
     "session": may(NAME, "another session (principal) that calls"),
