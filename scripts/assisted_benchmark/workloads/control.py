@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from assisted_benchmark.kernel.errors import CanonicalError, ServerError
@@ -77,17 +77,30 @@ class Control:
         Raises:
             ServerError: as `poll`; launch_failed, if it ended before; deadline_exceeded, `seconds` after its last word.
         """
-        self._own.settimeout(seconds)
-        try:
-            while self.port is None and not self.ended:
-                self._take_once(0)
-        except TimeoutError as error:
-            raise ServerError(Reason.DEADLINE_EXCEEDED, "the workload did not listen in time") from error
-        finally:
-            self._own.settimeout(None)
+        self._wait(lambda: self.port is not None, seconds)
         if self.port is None:
             raise ServerError(Reason.LAUNCH_FAILED, "the workload ended before it listened")
         return self.port
+
+    def wait_told(self, seconds: float) -> None:
+        """Wait until the workload has told of something, as one does at its start that tells what lives in it.
+
+        Raises:
+            ServerError: as `wait_port`.
+        """
+        self._wait(lambda: bool(self.events), seconds)
+        if not self.events:
+            raise ServerError(Reason.LAUNCH_FAILED, "the workload ended before it told of anything")
+
+    def _wait(self, ready: Callable[[], bool], seconds: float) -> None:
+        self._own.settimeout(seconds)
+        try:
+            while not ready() and not self.ended:
+                self._take_once(0)
+        except TimeoutError as error:
+            raise ServerError(Reason.DEADLINE_EXCEEDED, "the workload was not ready in time") from error
+        finally:
+            self._own.settimeout(None)
 
     def finish(self, seconds: float) -> None:
         """Take all that comes until the workload's end closes, at most `seconds` after the last of it.

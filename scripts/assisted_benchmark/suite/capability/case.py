@@ -6,6 +6,7 @@ What an agent hears of a crash is what the ledger can say: `outcome_unknown` whe
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 from assisted_benchmark.capability.progress import Event as Step
@@ -25,6 +26,7 @@ from assisted_benchmark.suite.capability.scoring import Came, Played, Taken, cou
 from assisted_benchmark.suite.capability.seat import Seat
 from assisted_benchmark.suite.instruments import BrokerDiedError
 from assisted_benchmark.suite.result import CaseResult, Event, Verdict
+from assisted_benchmark.suite.scoring import refusals_of
 from assisted_benchmark.workloads.plugin_host_instance import canary_of
 
 _UNKNOWN: Final = State.UNKNOWN_NEEDS_REFRESH
@@ -150,13 +152,6 @@ class CaseRun:
         scores = scores_of(case, played)
         misses = misses_of(case, played, scores)
         attacker, benign = counts_of(case, self._taken)
-        refusals: dict[str, int] = {}
-        for each in self._taken:
-            if each.word not in GOOD:
-                refusals[each.word] = refusals.get(each.word, 0) + 1
-        calls: dict[str, int] = {}
-        for execution in reading.executions:
-            calls[execution.operation] = calls.get(execution.operation, 0) + 1
         sent = sum(reading.received.get(each.id, 0) for each in case.registry.operations)
         states = [state for _, state in operations]
         return CaseResult(
@@ -176,8 +171,8 @@ class CaseRun:
             attacker_sent=attacker,
             benign_refused=benign,
             unresolved=states.count(_UNKNOWN),
-            refusals=tuple(sorted(refusals.items())),
-            calls=tuple(sorted(calls.items())),
+            refusals=refusals_of(each.word for each in self._taken if each.word not in GOOD),
+            calls=tuple(sorted(Counter(each.operation for each in reading.executions).items())),
             ends=states[-1] if states else "none",
             receipts=receipts,
             timeline=tuple(self._events),

@@ -21,6 +21,7 @@ from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.suite.capability.agents import Shot
 from assisted_benchmark.suite.capability.scenario import GOOD, CapabilityCase
 from assisted_benchmark.suite.result import Miss, Scores
+from assisted_benchmark.suite.scoring import expected_words, missed_scores, missed_words, unstruck_faults
 from assisted_benchmark.workloads.plugin_host_oracle import Execution, HostReading
 
 Came: TypeAlias = Outcome | Managed | Refused | Resource | Reason
@@ -59,37 +60,21 @@ class Played(NamedTuple):
 def misses_of(case: CapabilityCase, played: Played, scores: Scores) -> tuple[Miss, ...]:
     """Every expectation that was not met."""
     return (
-        *_decided(case, played.taken),
+        *missed_words(case.expect, _said(played.taken), [each.word for each in played.taken], "call"),
+        *_replayed(played.taken),
         *_told(case, played.taken),
-        *_happened(case, played, scores),
+        *_happened(case, played),
+        *missed_scores(case.expect, scores),
         *_always(played),
+        *unstruck_faults(played.unstruck),
     )
 
 
-def expected_words(case: CapabilityCase, taken: Sequence[Taken]) -> tuple[str, ...]:
-    """What was said of each call that was made; empty where nothing was."""
-    expect = case.expect
-    if expect.decisions is not None:
-        return (*expect.decisions, *("",) * len(taken))[: len(taken)]
-    said = [each.shot.expected for each in taken]
-    if expect.refused is not None and said:
-        said[-1] = expect.refused.value
-    return tuple(said)
+def _said(taken: Sequence[Taken]) -> list[str]:
+    return [each.shot.expected for each in taken]
 
 
-def _decided(case: CapabilityCase, taken: Sequence[Taken]) -> Iterator[Miss]:
-    expect = case.expect
-    words = tuple(each.word for each in taken)
-    if expect.decisions is not None:
-        if words != expect.decisions:
-            told, came = (", ".join(each) or "none" for each in (expect.decisions, words))
-            yield Miss(what="decisions", expected=told, actual=came)
-    else:
-        for number, (said, word) in enumerate(zip(expected_words(case, taken), words, strict=True), 1):
-            if said and said != word:
-                yield Miss(what=f"call {number}", expected=said, actual=word)
-        if expect.refused is not None and not taken:
-            yield Miss(what="refused", expected=expect.refused.value, actual="no call")
+def _replayed(taken: Sequence[Taken]) -> Iterator[Miss]:
     for number, each in enumerate(taken, 1):
         replayed = isinstance(each.came, Outcome) and each.came.replayed
         if each.shot.replayed and not replayed:
@@ -112,7 +97,7 @@ def _told(case: CapabilityCase, taken: Sequence[Taken]) -> Iterator[Miss]:
             yield Miss(what=what, expected=_shown(expected), actual=_shown(actual))
 
 
-def _happened(case: CapabilityCase, played: Played, scores: Scores) -> Iterator[Miss]:
+def _happened(case: CapabilityCase, played: Played) -> Iterator[Miss]:
     """What the host saw, and how the operations ended."""
     expect, reading = case.expect, played.reading
     states = tuple(state for _, state in played.operations)
@@ -123,7 +108,6 @@ def _happened(case: CapabilityCase, played: Played, scores: Scores) -> Iterator[
         ("asked", expect.asked, played.asked),
         ("generation", expect.generation, reading.generations.get("instance-1")),
         *((f"{name} at the host", said, reading.received.get(name, 0)) for name, said in expect.steps),
-        *((f"score {name}", said, getattr(scores, name)) for name, said in expect.scores),
     ):
         if expected is not None and expected != actual:
             yield Miss(what=what, expected=str(expected), actual=str(actual))
@@ -155,8 +139,6 @@ def _always(played: Played) -> Iterator[Miss]:
         yield Miss(what="host", expected="what its rules give", actual=line)
     if played.leaks:
         yield Miss(what="receipts", expected="no secret of an instance", actual="one has it")
-    for fault in played.unstruck:
-        yield Miss(what="fault", expected=f"{fault} strikes", actual="its moment never came")
 
 
 def _may_execute(each: Taken) -> bool:
@@ -200,7 +182,7 @@ def counts_of(case: CapabilityCase, taken: Sequence[Taken]) -> tuple[int, int]:
     must be a success.
     """
     attacker = benign = 0
-    for said, each in zip(expected_words(case, taken), taken, strict=True):
+    for said, each in zip(expected_words(case.expect, _said(taken)), taken, strict=True):
         if said in GOOD:
             benign += isinstance(each.came, Refused)
         elif said and said != each.word:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -29,17 +31,19 @@ from assisted_benchmark.capability.ports import (
 from assisted_benchmark.capability.socket_host import SocketHost
 from assisted_benchmark.kernel.canonical import Json
 from assisted_benchmark.kernel.clock import SECOND, Clock, Deadline, SystemClock
-from assisted_benchmark.kernel.sending import Uncertain
 from assisted_benchmark.ledger.protocol import Claimed
 from assisted_benchmark.workloads.control import Control
 from assisted_benchmark.workloads.plugin_host_face import PluginHostFace
-from assisted_benchmark.workloads.plugin_host_faults import HostFault
+from assisted_benchmark.workloads.plugin_host_faults import HANGING, HostFault, HostFaultKind
 from assisted_benchmark.workloads.plugin_host_in_process import InProcessHost
 from assisted_benchmark.workloads.plugin_host_oracle import HostReading, read_host
 from assisted_benchmark.workloads.plugin_host_place import LISTENER_ENV, Place
 from assisted_benchmark.workloads.process import CONTROL_ENV
 
 ANSWER_NS: Final = SECOND
+START_NS: Final = 20 * SECOND
+_LOOK_SECONDS: Final = 0.001
+_FIRST: Final = "instance-1"
 _END_SECONDS: Final = 5.0
 
 
@@ -104,8 +108,7 @@ class Modelled:
 class Served:
     """The host as a process of its own, behind the broker's socket edge."""
 
-    def __init__(self, clock: Clock, seed: int, hangs: Callable[[], None]) -> None:
-        self._clock = clock
+    def __init__(self, _: Clock, seed: int, hangs: Callable[[], None]) -> None:
         self._seed = seed
         self._hangs = hangs
         self._past: list[HostReading] = []
@@ -119,11 +122,20 @@ class Served:
         return joined([*self._past, self._reading()])
 
     def arm(self, fault: HostFault) -> None:
+        at_once = fault.kind in (HostFaultKind.REPUBLISH, HostFaultKind.TEAR_DOWN)
+        instance = fault.instance or _FIRST
+        before = self._edge.registered(instance) if at_once else None
         self._control.arm(fault)
+        self._host.hanging = self._host.hanging or fault.kind in HANGING
+        # What happens at once has happened when the edge has heard of it.
+        patience = Deadline.after(SystemClock(), START_NS)
+        while before is not None and self._edge.registered(instance) == before and not patience.passed:
+            time.sleep(_LOOK_SECONDS)
 
     def kill(self) -> None:
         self._process.kill()
         self._process.wait(_END_SECONDS)
+        self._edge.registered(_FIRST)  # which takes in that the connection is gone
 
     def start(self) -> None:
         self._past.append(self._reading())
@@ -156,9 +168,14 @@ class Served:
         )
         self._control.started()
         self._place.started()
-        self._control.configure(seed=self._seed, faults=())
         self._edge = SocketHost(self._place.path, SystemClock())
-        self._host = _RealTime(self._edge, self._clock, self._hangs)
+        self._host = _RealTime(self._edge, self._hangs)
+        try:
+            self._control.configure(seed=self._seed, faults=())
+            self._control.wait_told(START_NS / SECOND)
+        except BaseException:
+            self.close()
+            raise
 
     def _reading(self) -> HostReading:
         self._control.poll()
@@ -168,9 +185,9 @@ class Served:
 class _RealTime:
     """A host whose deadlines are real: the case's clock stands still while a process is waited for."""
 
-    def __init__(self, inner: Host, clock: Clock, hangs: Callable[[], None]) -> None:
+    def __init__(self, inner: Host, hangs: Callable[[], None]) -> None:
+        self.hanging = False  # whether the process was told to leave a request without an answer
         self._inner = inner
-        self._clock = clock
         self._real = SystemClock()
         self._hangs = hangs
 
@@ -195,10 +212,13 @@ class _RealTime:
         progress: Callable[[Json], None],
     ) -> HostReply:
         real = self._in_real_time(deadline)
-        reply = self._inner.request(claimed, envelope, gate=gate, deadline=real, progress=progress)
-        if isinstance(reply, Uncertain) and real.passed:
-            self._hangs()
-        return reply
+        if not self.hanging:
+            return self._inner.request(claimed, envelope, gate=gate, deadline=real, progress=progress)
+        with ThreadPoolExecutor(1) as aside:
+            asked = aside.submit(self._inner.request, claimed, envelope, gate=gate, deadline=real, progress=progress)
+            if not wait([asked], ANSWER_NS / 2 / SECOND).done:
+                self._hangs()
+            return asked.result()
 
     def cancel(self, enrolled: Enrolled, cancellation: Cancellation, *, deadline: Deadline) -> Unavailable | None:
         return self._inner.cancel(enrolled, cancellation, deadline=self._in_real_time(deadline))
@@ -207,7 +227,7 @@ class _RealTime:
         return self._inner.registered(instance)
 
     def _in_real_time(self, deadline: Deadline) -> Deadline:
-        return Deadline.after(self._real, min(ANSWER_NS, deadline.remaining_ns()))
+        return Deadline.after(self._real, 0 if deadline.passed else ANSWER_NS)
 
 
 def joined(readings: Sequence[HostReading]) -> HostReading:
