@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, Generic, Protocol, TypeVar
 
@@ -77,9 +77,8 @@ class Waiting(Generic[FaultT]):
         """Those whose moment never came."""
         return tuple(each for _, each in self._left)
 
-    def take(self, comes: Callable[[FaultT], bool], *, any_turn: bool) -> list[FaultT]:
-        """Those whose moment has come; they wait no more."""
-        due = [each for each in self._left if comes(each[1]) and (any_turn or each[0] == self.turn)]
-        for each in due:
+    def take(self, comes: Callable[[FaultT], bool], *, any_turn: bool) -> Iterator[FaultT]:
+        """Those whose moment has come, one by one: where one of them ends the broker, the others have not struck."""
+        for each in [each for each in self._left if comes(each[1]) and (any_turn or each[0] == self.turn)]:
             self._left.remove(each)
-        return [fault for _, fault in due]
+            yield each[1]

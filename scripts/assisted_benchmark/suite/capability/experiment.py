@@ -49,11 +49,12 @@ class Experiment:
 
     def reach(self, at: At) -> bool:
         """This moment has come: whatever was to strike now strikes. Whether anything did."""
-        due = self._waiting.take(lambda each: each.at is at, any_turn=at in ANY_TURN)
-        for fault in due:
+        struck = False
+        for fault in self._waiting.take(lambda each: each.at is at, any_turn=at in ANY_TURN):
+            struck = True
             self.tell(fault)
             self._strike(fault)
-        return bool(due)
+        return struck
 
     def hangs(self) -> None:
         """The host has a request, and does not answer: something may happen, or the time runs out."""

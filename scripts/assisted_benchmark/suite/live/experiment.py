@@ -15,9 +15,10 @@ from assisted_benchmark.live_policy.ending import Finding, TornDown
 from assisted_benchmark.live_policy.grant import SealedGrant, group_key
 from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.suite.instruments import BrokerDiedError, CutOff
-from assisted_benchmark.suite.live.faults import At, Edits, Fault, Kind
+from assisted_benchmark.suite.live.faults import ANY_TURN, At, Edits, Fault, Kind
 from assisted_benchmark.suite.live.scenario import RECORDED, LiveCase
 from assisted_benchmark.suite.live.seat import Seat, host_identity
+from assisted_benchmark.suite.strikes import Waiting
 from assisted_benchmark.workloads.faults import Fault as ServerFault
 from assisted_benchmark.workloads.faults import FaultKind
 
@@ -36,24 +37,19 @@ class Experiment:
         self._seat = seat
         self._ledger = ledger
         self._tell = tell
-        self._turn = 0
-        last = len(case.agent.shots) or len(case.agent.plan)
-        self._waiting = [evolve(each, turn=each.turn or last) for each in case.faults]
+        self._waiting = Waiting(case.faults, len(case.agent.shots) or len(case.agent.plan))
 
     def unstruck(self) -> tuple[str, ...]:
         """The faults whose moment never came."""
-        return tuple(f"{each.kind} at {each.at}" for each in self._waiting)
+        return tuple(f"{each.kind} at {each.at}" for each in self._waiting.left)
 
     def next_turn(self) -> None:
         """The agent makes its next proposal."""
-        self._turn += 1
+        self._waiting.turn += 1
 
     def reach(self, at: At) -> None:
         """This moment has come: whatever was to strike now strikes."""
-        anytime = at in (At.START, At.OPEN, At.END)
-        due = [each for each in self._waiting if each.at is at and (anytime or each.turn == self._turn)]
-        for fault in due:
-            self._waiting.remove(fault)
+        for fault in self._waiting.take(lambda each: each.at is at, any_turn=at in ANY_TURN):
             self._tell(fault)
             self._strike(fault)
 
@@ -64,7 +60,7 @@ class Experiment:
     @property
     def opens_again(self) -> bool:
         """Whether the grant is opened by another broker than the one that sealed it."""
-        return any(each.at is At.OPEN for each in self._waiting)
+        return any(each.at is At.OPEN for each in self._waiting.left)
 
     def _strike(self, fault: Fault) -> None:
         seat, value = self._seat, fault.value

@@ -46,6 +46,10 @@ class At(StrEnum):
     END = "end"
 
 
+# Moments that come whatever the turn.
+ANY_TURN: Final = frozenset({At.START, At.OPEN, At.END})
+
+
 @unique
 class Kind(StrEnum):
     """What goes wrong; the value is the key in a scenario."""

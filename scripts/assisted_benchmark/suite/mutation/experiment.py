@@ -14,6 +14,7 @@ from assisted_benchmark.suite.mutation.agents import Aim
 from assisted_benchmark.suite.mutation.faults import ANY_TURN, At, Fault, Kind, Mappings, Tampers
 from assisted_benchmark.suite.mutation.scenario import MutationCase
 from assisted_benchmark.suite.mutation.seat import Seat
+from assisted_benchmark.suite.strikes import Waiting
 from assisted_benchmark.workloads.fabric_api_faults import FabricFault
 
 ACCEPTED = {"action": "accept", "content": {"confirm": True}}
@@ -31,24 +32,21 @@ class Experiment:
     def __init__(self, case: MutationCase) -> None:
         self.rivals = 0
         self.aim: Aim | None = None
-        self._turn = 0
-        self._waiting = [evolve(each, turn=each.turn or len(case.agent.shots)) for each in case.faults]
+        self._waiting = Waiting(case.faults, len(case.agent.shots))
 
     def unstruck(self) -> tuple[str, ...]:
         """The faults whose moment never came."""
-        return tuple(f"{each.kind} at {each.at}" for each in self._waiting)
+        return tuple(f"{each.kind} at {each.at}" for each in self._waiting.left)
 
     def next_turn(self, aim: Aim) -> None:
         """The agent makes its next call."""
-        self._turn += 1
+        self._waiting.turn += 1
         self.aim = aim
         self.seat.cancelled = False
 
     def reach(self, at: At) -> None:
         """This moment has come: whatever was to strike now strikes."""
-        due = [each for each in self._waiting if each.at is at and (at in ANY_TURN or each.turn == self._turn)]
-        for fault in due:
-            self._waiting.remove(fault)
+        for fault in self._waiting.take(lambda each: each.at is at, any_turn=at in ANY_TURN):
             self.tell(fault)
             self._strike(fault)
 
