@@ -104,17 +104,16 @@ class CaseRun:
 
     def _heard(self, shot: Shot, came: Came) -> str:
         """What came of a call in one word, told in the timeline."""
-        word, text, receipt = GRANTED, "", ""
+        word, receipt = word_of(came), ""
         if isinstance(came, Reason):
-            word, text = came.value, "the broker died"
+            text = "the broker died"
         elif isinstance(came, Resource):
-            word, text = READ, f"{len(came.data)} bytes of {came.mime_type}"
+            text = f"{len(came.data)} bytes of {came.mime_type}"
         elif isinstance(came, Managed):
-            word, text = GRANTED if came.status == GRANTED else COMPLETED, came.status
+            text = came.status
         elif isinstance(came, Refused):
-            word, text, receipt = came.reason.value, came.detail, came.receipt_id or ""
+            text, receipt = came.detail, came.receipt_id or ""
         else:
-            word = COMPLETED if came.reason is None else came.reason.value
             text, receipt = f"{came.state}{' (an earlier receipt)' if came.replayed else ''}", came.receipt_id
         self._say("decision", text, "" if word in GOOD else word, shot.tool)
         if receipt:
@@ -184,6 +183,17 @@ class CaseRun:
         self._events.append(Event(kind=kind, text=text, at_ns=at, reason=reason, server=server, tool=tool))
 
 
+def word_of(came: Came) -> str:
+    """What came of a call in one word: `completed`, `granted`, `read`, or the reason."""
+    if isinstance(came, Reason):
+        return came.value
+    if isinstance(came, Resource):
+        return READ
+    if isinstance(came, Managed):
+        return GRANTED if came.status == GRANTED else COMPLETED
+    return COMPLETED if came.reason is None else came.reason.value
+
+
 def coarse(came: Came) -> str:
     """What the agent hears, in one word."""
     if isinstance(came, Reason):
@@ -192,4 +202,4 @@ def coarse(came: Came) -> str:
         return came.coarse.value
     if isinstance(came, Outcome) and came.reason is not None:
         return REASONS[came.reason].coarse.value
-    return READ if isinstance(came, Resource) else COMPLETED
+    return word_of(came)

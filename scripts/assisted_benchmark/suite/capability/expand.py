@@ -1,34 +1,31 @@
 """A capability scenario becomes cases: each call ready, each expectation that follows from others derived. Pure.
 
-What is derived, unless it is stated and if no fault is declared: what a plan's calls come to, from the person; what
-was executed at the host and how each operation ended, from the decisions.
+What is derived, unless it is stated and if no fault is declared, `deriving.py` says: what a plan's calls come to, from
+the person; what was executed at the host and how each operation ended, from the decisions.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from attrs import evolve, frozen
 
-from assisted_benchmark.capability.registry import VERSION_SUFFIX, Authority, Operation
-from assisted_benchmark.capability.registry import Registry as Contract
+from assisted_benchmark.capability.registry import Authority, Registry
 from assisted_benchmark.capability.resources import ArtifactAddress, InstanceAddress, written
-from assisted_benchmark.capability.states import State
 from assisted_benchmark.contract.strict_yaml import Path
 from assisted_benchmark.kernel.canonical import Canonical, Json
 from assisted_benchmark.kernel.digest import Digest
+from assisted_benchmark.kernel.errors import InputError
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.kernel.text import did_you_mean, shown
+from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.suite.capability.agents import FROM, CapabilityAgent, Shot
-from assisted_benchmark.suite.capability.faults import Fault
+from assisted_benchmark.suite.capability.deriving import derived, plan
+from assisted_benchmark.suite.capability.faults import Fault, Kind
+from assisted_benchmark.suite.capability.naming import Names, operation_id
 from assisted_benchmark.suite.capability.scenario import (
     BROKER,
-    COMPLETED,
-    FIRST_INSTANCE,
-    GRANTED,
     AgentSpec,
     CapabilityCase,
     Expect,
@@ -48,20 +45,8 @@ from assisted_benchmark.suite.capability.scenario import (
 )
 from assisted_benchmark.suite.case import folder_of
 from assisted_benchmark.suite.tables import Flaws, rows
+from assisted_benchmark.workloads.plugin_host_faults import HostFault
 
-# Without a fault a call of an operation that comes to one of these was never admitted.
-_MAYBE_ADMITTED: Final = frozenset(
-    reason.value
-    for reason in (
-        Reason.FAILED,
-        Reason.STATE_CONFLICT,
-        Reason.RESULT_INVALID,
-        Reason.OUTCOME_UNKNOWN,
-        Reason.CANCELLED,
-        Reason.DEADLINE_EXCEEDED,
-        Reason.COMPLETED_AFTER_REVOCATION,
-    )
-)
 _REFERENCES: Final = ("grant.last", "grant.first")
 _OF_RESULT: Final = "result."
 
@@ -70,12 +55,12 @@ _OF_RESULT: Final = "result."
 class Origin:
     """What a scenario's cases share: the registry, and a digest of all files that were read."""
 
-    registry: Contract
+    registry: Registry
     source: Digest
 
 
 class _Part(NamedTuple):
-    """What one case is made of: the scenario's own, with what its rows set; and where agent and faults stand."""
+    """What one case is made of: the scenario's own, with what its rows set; `where` says in which row that stands."""
 
     because: str
     run: Run
@@ -85,19 +70,7 @@ class _Part(NamedTuple):
     person: Person
     faults: tuple[Fault, ...]
     expect: Expect
-    in_agent: Path = ()
-    in_faults: Path = ()
-    in_expect: Path = ()
-
-
-def operation_id(registry: Contract, name: str) -> str:
-    """The id of an operation that a scenario names in full, or without namespace and version."""
-    return name if name.endswith(VERSION_SUFFIX) else f"{registry.namespace}{name}{VERSION_SUFFIX}"
-
-
-def short_name(registry: Contract, operation: str) -> str:
-    """An operation as scenarios name it."""
-    return operation.removeprefix(registry.namespace).removesuffix(VERSION_SUFFIX)
+    where: Mapping[str, Path]
 
 
 def cases_of(scenario: Scenario, origin: Origin) -> tuple[tuple[CapabilityCase, ...], Flaws]:
@@ -107,12 +80,32 @@ def cases_of(scenario: Scenario, origin: Origin) -> tuple[tuple[CapabilityCase, 
     return cases, expansion.flaws
 
 
+def host_fault(registry: Registry, value: Json) -> HostFault:
+    """A fault of the host, as a scenario declares it.
+
+    Raises:
+        InputError: what is said of it does not go together.
+    """
+    said = {("kind" if key == "does" else key): each for key, each in value.items()}
+    if "operation" in said:
+        said["operation"] = operation_id(registry, said["operation"])
+    return HostFault.parse(said)
+
+
+def _set_by(row: Override) -> Iterator[str]:
+    """What of the parts that refer to something this row sets."""
+    yield from (name for name in ("agent", "faults", "eligible", "standing") if getattr(row, name) is not None)
+    if "executed" in row.expect:
+        yield "expect"
+
+
 class _Expansion:
     def __init__(self, scenario: Scenario, origin: Origin) -> None:
         self.flaws = Flaws()
         self._scenario = scenario
         self._origin = origin
         self._registry = origin.registry
+        self._names = Names(origin.registry, self.flaws)
 
     def all(self) -> Iterator[CapabilityCase]:
         for name, parts in rows(self._scenario.cases, self._scenario.matrix):
@@ -122,15 +115,8 @@ class _Expansion:
         scenario = self._scenario
         agent = self._agent(part)
         for index, fault in enumerate(part.faults):
-            where = (*part.in_faults, "faults", index)
-            if fault.turn > len(agent.shots):
-                detail = f"the agent makes {len(agent.shots)} calls, so a fault at the {fault.turn}. never strikes"
-                self.flaws.add(
-                    Reason.UNKNOWN_REFERENCE, (*where, "turn"), detail, "without `turn` it strikes at the last"
-                )
-            if type(fault.value) is dict and "operation" in fault.value:
-                self._operation(fault.value["operation"], (*where, fault.kind.value, "operation"))
-        expect = self._executed(part)
+            self._check(fault, agent, (*part.where.get("faults", ()), "faults", index))
+        expect = self._names.executed(part.expect, part.where.get("expect", ()))
         return CapabilityCase(
             id=f"{folder_of(scenario.file, BROKER)}/{scenario.id}/{name}",
             file=scenario.file,
@@ -141,12 +127,12 @@ class _Expansion:
             agent=agent,
             goals=self._goals(part.agent),
             run=part.run,
-            eligible=self._eligible(part.eligible),
-            standing=self._standing(part.standing),
+            eligible=self._names.eligible(part.eligible, part.where.get("eligible", ())),
+            standing=self._names.standing(part.standing, part.where.get("standing", ())),
             person=part.person,
             servers=scenario.servers,
             faults=part.faults,
-            expect=_derived(expect, agent) if not part.faults else expect,
+            expect=derived(expect, agent) if not part.faults else expect,
         )
 
     def _part(self, parts: tuple[tuple[Path, Override], ...]) -> _Part:
@@ -160,6 +146,7 @@ class _Expansion:
             scenario.person,
             scenario.faults,
             scenario.expect,
+            {},
         )
         for path, row in parts:
             part = _Part(
@@ -171,47 +158,38 @@ class _Expansion:
                 row.person or part.person,
                 part.faults if row.faults is None else row.faults,
                 evolve(part.expect, **row.expect),
-                part.in_agent if row.agent is None else path,
-                part.in_faults if row.faults is None else path,
-                part.in_expect if "executed" not in row.expect else path,
+                {**part.where, **dict.fromkeys(_set_by(row), path)},
             )
         return part
 
-    # --- names
-
-    def _operation(self, name: str, path: Path) -> Operation | None:
-        found = self._registry.operation(operation_id(self._registry, name))
-        if found is None:
-            names = [short_name(self._registry, each.id) for each in self._registry.operations]
-            hint = did_you_mean(name, names) or f"operations: {', '.join(names)}"
-            detail = f"the registry `{self._registry.id}` has no operation `{shown(name, 60)}`"
-            self.flaws.add(Reason.UNKNOWN_REFERENCE, path, detail, hint)
-        return found
-
-    def _eligible(self, names: tuple[str, ...] | None) -> frozenset[str]:
-        if names is None:
-            return frozenset(each.id for each in self._registry.operations)
-        return frozenset(
-            each.id for name in names if (each := self._operation(name, ("eligible", names.index(name)))) is not None
-        )
-
-    def _standing(self, names: tuple[str, ...]) -> frozenset[str]:
-        profiles = self._registry.profiles
-        return frozenset(name if name in profiles else operation_id(self._registry, name) for name in names)
-
-    def _executed(self, part: _Part) -> Expect:
-        """The expectation with its operations in full."""
-        said = part.expect.executed
-        if said is None:
-            return part.expect
-        found = [(self._operation(name, (*part.in_expect, "expect", "executed", name)), count) for name, count in said]
-        return evolve(part.expect, executed=tuple((each.id, count) for each, count in found if each is not None))
+    def _check(self, fault: Fault, agent: CapabilityAgent, path: Path) -> None:
+        """Whether the fault is one that can strike there."""
+        turn = fault.turn or len(agent.shots)
+        if turn > len(agent.shots):
+            detail = f"the agent makes {len(agent.shots)} calls, so a fault at the {fault.turn}. never strikes"
+            hint = "without `turn` it strikes at the last"
+            self.flaws.add(Reason.UNKNOWN_REFERENCE, (*path, "turn"), detail, hint)
+            return
+        if fault.kind is Kind.CANCEL and turn and "request_id" not in agent.shots[turn - 1].arguments.value:
+            detail, hint = "the call has no request id that it could be cancelled by", "give the call a `request`"
+            self.flaws.add(Reason.WRONG_VALUE, (*path, fault.kind.value), detail, hint)
+        if fault.kind is not Kind.HOST:
+            return
+        place = (*path, fault.kind.value)
+        if "operation" in fault.value:
+            self._names.operation(fault.value["operation"], (*place, "operation"))
+        try:
+            host_fault(self._registry, fault.value)
+        except InputError as error:
+            self.flaws.add(Reason.WRONG_VALUE, place, error.detail, "fixtures/README.md says what goes with what")
 
     def _goals(self, agent: AgentSpec) -> tuple[GoalOf, ...]:
         wanted = self._wanted(agent)
         if wanted is None:
             return ()
-        operation = self._operation(wanted.operation, ("goal", "call"))
+        if self._scenario.goal is not None:
+            self._names.operation(wanted.operation, ("goal", "call"))
+        operation = self._registry.operation(operation_id(self._registry, wanted.operation))
         if operation is None:
             return ()
         return (GoalOf(operation.id, hashlib.sha256(wanted.input.data).hexdigest()),)
@@ -222,7 +200,7 @@ class _Expansion:
     # --- agents
 
     def _agent(self, part: _Part) -> CapabilityAgent:
-        spec, path = part.agent, (*part.in_agent, "agent")
+        spec, path = part.agent, (*part.where.get("agent", ()), "agent")
         if isinstance(spec, Scripted):
             numbered = enumerate(spec.turns)
             shots = tuple(self._shot(turn, (*path, "script", index)) for index, turn in numbered)
@@ -238,10 +216,11 @@ class _Expansion:
             detail, hint = "the agent `oracle` plays the scenario's goal, and there is none", "add `goal: {call: …}`"
             self.flaws.add(Reason.WRONG_VALUE, path, detail, hint)
             return CapabilityAgent(name=name, plans=True)
-        operation = self._operation(wanted.operation, where)
+        operation = self._names.operation(wanted.operation, where)
         if operation is None:
             return CapabilityAgent(name=name, plans=True)
-        turns = _plan(operation, wanted, part)
+        surely = not part.faults and part.eligible is None
+        turns = plan(operation, wanted, part.person, standing=bool(part.standing), surely=surely)
         return CapabilityAgent(name=name, shots=tuple(self._shot(turn, where) for turn in turns), plans=True)
 
     def _shot(self, turn: Turn, path: Path) -> Shot:
@@ -269,7 +248,7 @@ class _Expansion:
         )
 
     def _operate(self, move: Operate, path: Path) -> Shot:
-        operation = self._operation(move.operation, (*path, "call"))
+        operation = self._names.operation(move.operation, (*path, "call"))
         identity = operation_id(self._registry, move.operation) if operation is None else operation.id
         told = shown(move.input.data.decode(), 300)
         acts = operation is not None and operation.authority is not Authority.ARTIFACT_ACL
@@ -292,12 +271,13 @@ class _Expansion:
         return Shot(tool=tool, arguments=Canonical.of(arguments), text=f"{move.name} {move.authority}".rstrip())
 
     def _read(self, move: ReadResource) -> Shot:
-        scheme, arguments = self._registry.scheme, {"uri": move.what}
+        scheme = self._registry.scheme
+        arguments: dict[str, Json] = {"uri": move.what}
         if move.what == "instance":
             arguments = {"uri": written(scheme, InstanceAddress(move.instance))}
         elif move.what == "artifact":
             stem = written(scheme, ArtifactAddress(move.instance, ""))
-            arguments = {"uri": stem, "artifact": {FROM: f"{_OF_RESULT}artifact_id"}}  # type: ignore[dict-item]
+            arguments = {"uri": stem, "artifact": {FROM: f"{_OF_RESULT}artifact_id"}}
         return Shot(arguments=Canonical.of(arguments), text=f"read {shown(move.what, 100)}")
 
     def _references(self, value: Json, path: Path) -> None:
@@ -312,54 +292,3 @@ class _Expansion:
                 self.flaws.add(Reason.UNKNOWN_REFERENCE, path, f"nothing is named `{shown(str(word), 60)}`", hint)
             for each in value.values():
                 self._references(each, path)
-
-
-def _plan(operation: Operation, wanted: Wanted, part: _Part) -> Iterator[Turn]:
-    """The calls of an agent that does one thing as it should be done, and what comes of them."""
-    faulty = bool(part.faults)
-    asks = operation.grantable
-    consents = part.person is Person.APPROVE
-    if asks:
-        word = GRANTED if consents else ""
-        if part.person in (Person.DENY, Person.SILENT, Person.LATE, Person.UNAVAILABLE, Person.NOTHING):
-            word = Reason.CONSENT_REQUIRED.value
-        elif part.person is Person.REPLAY:
-            word = Reason.CONSENT_REPLAY.value
-        asked = Manage(
-            name="grant_request",
-            arguments=Canonical.of({"instance_id": FIRST_INSTANCE}),
-            authority=wanted.operation,
-        )
-        yield Turn(move=asked, expected="" if faulty or part.standing else word)
-    grant = {"grant_id": {FROM: "grant.last"}} if asks else {}
-    call = Operate(
-        operation=wanted.operation,
-        input=wanted.input,
-        also={"instance_id": FIRST_INSTANCE, "request_id": "plan", **grant},
-    )
-    good = consents and operation.advertised and part.eligible is None
-    yield Turn(move=call, expected=COMPLETED if good and not faulty else "")
-
-
-def _derived(expect: Expect, agent: CapabilityAgent) -> Expect:
-    shots = agent.shots
-    decisions = expect.decisions
-    if decisions is None:
-        said = tuple(shot.expected for shot in shots)
-        if expect.refused is not None and said:
-            said = (*said[:-1], expect.refused.value)
-        if agent.plans and said and said[0] not in ("", GRANTED, COMPLETED):
-            said = said[:1]  # the agent gives up at its first failure
-        if not all(said):
-            return expect
-        decisions = said
-    acted = [(shot, word) for shot, word in zip(shots, decisions, strict=False) if shot.operation and not shot.replayed]
-    if any(word in _MAYBE_ADMITTED for _, word in acted):
-        return evolve(expect, decisions=decisions)
-    done = [shot.operation for shot, word in acted if word == COMPLETED]
-    return evolve(
-        expect,
-        decisions=decisions,
-        executed=tuple(sorted(Counter(done).items())) if expect.executed is None else expect.executed,
-        states=tuple(State.COMPLETED.value for _ in done) if expect.states is None else expect.states,
-    )

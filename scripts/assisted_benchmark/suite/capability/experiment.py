@@ -8,13 +8,12 @@ from typing import Final
 from assisted_benchmark.kernel.canonical import canonical_bytes, parse
 from assisted_benchmark.kernel.errors import HarnessError
 from assisted_benchmark.suite.capability.agents import Aim
-from assisted_benchmark.suite.capability.expand import operation_id
+from assisted_benchmark.suite.capability.expand import host_fault
 from assisted_benchmark.suite.capability.faults import ANY_TURN, At, Dies, Fault, Kind, Others
 from assisted_benchmark.suite.capability.scenario import FIRST_INSTANCE, CapabilityCase
 from assisted_benchmark.suite.capability.seat import Seat
 from assisted_benchmark.suite.instruments import BrokerDiedError
 from assisted_benchmark.suite.strikes import Waiting
-from assisted_benchmark.workloads.plugin_host_faults import HostFault
 
 # What nothing is named.
 _NOTHING: Final = "nothing"
@@ -69,10 +68,7 @@ class Experiment:
             case Kind.SET_BACK:
                 seat.clock.set_wall(seat.clock.now().wall_ns - value)
             case Kind.HOST:
-                said = {("kind" if key == "does" else key): each for key, each in value.items()}
-                if "operation" in said:
-                    said["operation"] = operation_id(self._case.registry, said["operation"])
-                seat.world.arm(HostFault.parse(said))
+                seat.world.arm(host_fault(self._case.registry, value))
             case Kind.CRASH if value == Dies.BROKER:
                 raise BrokerDiedError
             case Kind.CRASH:

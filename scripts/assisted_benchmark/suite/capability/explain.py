@@ -11,8 +11,8 @@ from assisted_benchmark.kernel.decision import Refused
 from assisted_benchmark.kernel.reasons import REASONS, Reason
 from assisted_benchmark.suite.broker import FAILED, NOT_ASKED, PASSED, Explained
 from assisted_benchmark.suite.capability.agents import Shot
-from assisted_benchmark.suite.capability.case import coarse
-from assisted_benchmark.suite.capability.scenario import COMPLETED, CapabilityCase
+from assisted_benchmark.suite.capability.case import coarse, word_of
+from assisted_benchmark.suite.capability.scenario import CapabilityCase
 from assisted_benchmark.suite.capability.scoring import Came
 
 _CHECKS: Final = (*(check.reason.value for check in EARLY), *(check.reason.value for check in LATE))
@@ -30,7 +30,7 @@ def _explained(case: CapabilityCase, shot: Shot, came: Came) -> Explained:
         text=shot.text,
         server=case.registry.id,
         tool=shot.tool,
-        word=COMPLETED if reason is None else reason.value,
+        word=word_of(came),
         told=coarse(came),
         meaning="" if reason is None else REASONS[reason].text,
         detail=detail,
@@ -47,7 +47,9 @@ def _checks(shot: Shot, came: Came) -> tuple[tuple[str, str], ...]:
         return tuple((name, state) for name in _CHECKS)
     if not isinstance(came, Refused):
         return tuple((name, NOT_ASKED) for name in _CHECKS)
-    failed = _CHECKS.index(came.reason.value) if came.checked and came.reason.value in _CHECKS else None
+    # The first check has none before it; a later one that says what it passed is no other step with the same reason.
+    told = came.checked or came.reason.value == _CHECKS[0]
+    failed = _CHECKS.index(came.reason.value) if told and came.reason.value in _CHECKS else None
     return tuple(
         (name, FAILED if place == failed else PASSED if name in came.checked else NOT_ASKED)
         for place, name in enumerate(_CHECKS)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from assisted_benchmark.capability.registry import Registry
+from assisted_benchmark.contract.json_schema import Checker
 from assisted_benchmark.contract.strict_yaml import load
 from assisted_benchmark.kernel.errors import MisuseError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import did_you_mean, shown
-from assisted_benchmark.suite.capability.expand import Origin, cases_of, operation_id, short_name
+from assisted_benchmark.suite.capability.expand import Origin, cases_of
+from assisted_benchmark.suite.capability.naming import operation_id, short_name
 from assisted_benchmark.suite.capability.scenario import CapabilityCase
 from assisted_benchmark.suite.capability.scenario_document import scenario_from
 from assisted_benchmark.suite.capability.scenario_shape import CAPABILITY_SCENARIO
@@ -24,8 +26,11 @@ def scaffold(
     Raises:
         MisuseError: no such operation.
     """
-    names = [short_name(registry, each.id) for each in registry.operations if each.grantable]
-    named = short_name(registry, operation_id(registry, operation)) if operation else names[0]
+    grantable = [each for each in registry.operations if each.grantable]
+    names = [short_name(registry, each.id) for each in grantable]
+    # What takes an empty input passes as it stands.
+    bare = [short_name(registry, each.id) for each in grantable if not Checker(each.input.value).faults({})]
+    named = short_name(registry, operation_id(registry, operation)) if operation else (bare or names)[0]
     if named not in names:
         hint = did_you_mean(named, names) or f"operations: {', '.join(names)}"
         detail = f"the registry has no operation `{shown(named)}` that a grant could cover; {hint}"
