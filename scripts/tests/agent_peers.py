@@ -58,13 +58,22 @@ def reply(request_id, result):
 class Agent:
     """The agent's side of a session that a thread serves. Waits are for what must come, never for time to pass."""
 
-    def __init__(self, *tools, clock=None, limits=None, instructions="", session=("run-1", "agent-1"), **options):
+    def __init__(
+        self,
+        *tools,
+        clock=None,
+        limits=None,
+        instructions="",
+        resources=None,
+        session=("run-1", "agent-1"),
+        **options,
+    ):
         ours, self._said = os.pipe()
         self._heard, theirs = os.pipe()
         self._ours = (ours, theirs)
         self._kept = b""
         self.session = AgentSession(
-            Face(tools, instructions),
+            Face(tools, instructions, resources),
             Session(*session),
             clock or SystemClock(),
             read_fd=ours,
