@@ -66,7 +66,7 @@ def test_a_dead_or_unknown_server_cannot_be_looked_at(world):
 def test_a_server_that_is_no_workload_runs_only_as_a_process():
     contract = load_contract(ROOT / "contracts/real-time.contract.yaml", ROOT)
     with pytest.raises(ServerError) as caught:
-        model_of(contract.servers[0], FOLDER, 0, "t-1")
+        model_of(contract.servers[0], None, 0, "t-1")
     assert caught.value.reason is Reason.LAUNCH_FAILED
 
 

@@ -7,6 +7,7 @@ What an agent hears of a crash is what the ledger can say: before the marker the
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 import orjson
@@ -198,6 +199,11 @@ class CaseRun:
         seat, steps = self._seat, self._case.plan.steps
         if seat.sealed is None:
             return "", 0
+        if self._experiment is None:
+            row = seat.ledger.row(group_key(seat.sealed, len(steps) - 1))
+            lost = sum(isinstance(each, Outcome) and each.state is State.UNRESOLVED for _, each in self.answers)
+            return "" if row is None else row.state, lost
+        # Under faults a group may have come to its end without the agent hearing of it.
         rows = [seat.ledger.row(group_key(seat.sealed, step.index)) for step in steps]
         states = ["" if row is None else row.state for row in rows]
         return states[-1], states.count(State.UNRESOLVED)
@@ -243,7 +249,7 @@ class CaseRun:
 
     def _say(self, kind: str, text: str, reason: str = "", server: str = "", tool: str = "") -> None:
         at = self._seat.clock.now().mono_ns
-        self._events.append(Event(kind=kind, text=text, at_ns=at, reason=reason, server=server, tool=tool))
+        self._events.append(_event(kind, text, at, reason, server, tool))
 
     def _reach(self, at: At) -> None:
         if self._experiment is not None:
@@ -259,3 +265,9 @@ def _may_send(answer: Answer) -> bool:
     if isinstance(answer, Outcome):
         return answer.state in _MAY_BE_OUT or answer.reason is Reason.FAILED
     return answer is Reason.OUTCOME_UNKNOWN
+
+
+# Cases of one scenario say the same things again and again; such a value never changes.
+@lru_cache(maxsize=4096)
+def _event(kind: str, text: str, at_ns: int, reason: str, server: str, tool: str) -> Event:
+    return Event(kind=kind, text=text, at_ns=at_ns, reason=reason, server=server, tool=tool)

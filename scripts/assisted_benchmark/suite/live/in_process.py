@@ -50,15 +50,14 @@ def _listed(cassette: Path | None) -> Digest:
     return tools_digest(list(TOOLS if cassette is None else _cassette(cassette).tools))
 
 
-def model_of(server: Server, folder: str, seed: int, task: str) -> Model:
-    """The model that a contract's launch template would start.
+def model_of(server: Server, cassette: Path | None, seed: int, task: str) -> Model:
+    """The model that a contract's launch template would start; `cassette` is the one it is played back from, if any.
 
     Raises:
         ServerError: launch_failed, if the template starts no workload that can run in this process.
     """
     if is_synthetic(server):
         return SyntheticUi(seed, task)
-    cassette = cassette_of(server, folder)
     if cassette is not None:
         return Recorded(_cassette(cassette))
     detail = f"the server `{server.id}` has no model and runs only as a process; write `servers: process`, or nothing"
@@ -94,8 +93,8 @@ class InProcess:
         self._contract = contract
         self._launches = dict(launches)
         self._clock = clock
-        self._faces = {each.id: Face(model_of(each, folder, seed, task)) for each in contract.servers}
         self._cassettes = {each.id: cassette_of(each, folder) for each in contract.servers}
+        self._faces = {each.id: Face(model_of(each, self._cassettes[each.id], seed, task)) for each in contract.servers}
         self.total = 0
 
     @property
