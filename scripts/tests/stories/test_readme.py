@@ -16,7 +16,11 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 # The launchers, without the set-up that they do first; they have tests of their own.
 PROGRAM = [sys.executable, "-P", "-m", "assisted_benchmark"]
-MADE = ("fixtures/live/my-first.scenario.yaml", "fixtures/mutation/my-change.scenario.yaml")
+MADE = (
+    "fixtures/live/my-first.scenario.yaml",
+    "fixtures/mutation/my-change.scenario.yaml",
+    "fixtures/capability/my-operation.scenario.yaml",
+)
 LAUNCHERS = {"scripts/assisted-benchmark": PROGRAM, "scripts/bench": [*PROGRAM, "run"]}
 
 
