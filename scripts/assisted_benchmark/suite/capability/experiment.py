@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from assisted_benchmark.kernel.canonical import canonical_bytes, parse
-from assisted_benchmark.kernel.errors import HarnessError
-from assisted_benchmark.suite.capability.agents import Aim
+from assisted_benchmark.kernel.canonical import Json, canonical_bytes, parse
+from assisted_benchmark.suite.capability.agents import Aim, Shot
 from assisted_benchmark.suite.capability.expand import host_fault
 from assisted_benchmark.suite.capability.faults import ANY_TURN, At, Dies, Fault, Kind, Others
 from assisted_benchmark.suite.capability.scenario import FIRST_INSTANCE, CapabilityCase
@@ -33,7 +32,7 @@ class Experiment:
     def __init__(self, case: CapabilityCase) -> None:
         self.rivals = 0
         self.raced = 0
-        self.aim: Aim | None = None
+        self.aim = Aim(Shot(), b"{}")  # before the agent has called anything
         self._case = case
         self._waiting = Waiting(case.faults, len(case.agent.shots))
 
@@ -92,16 +91,13 @@ class Experiment:
 
     def _manage(self, name: str, arguments: dict[str, str]) -> None:
         """A management call of the agent's own client, while its other call is under way."""
-        client = "" if self.aim is None else self.aim.shot.client
         tool = self._case.registry.management_tool(name)
-        answer = self.seat.broker.call(self.seat.session(client), tool, canonical_bytes(arguments))
+        answer = self.seat.broker.call(self.seat.session(self.aim.shot.client), tool, canonical_bytes(arguments))
         self.aside(name, answer)
 
     def _race(self) -> None:
         """The same client calls the same once more."""
         seat, aim = self.seat, self.aim
-        if aim is None:
-            return
         before = len(seat.world.reading().executions)
         answer = seat.broker.call(seat.session(aim.shot.client), aim.shot.tool, aim.raw)
         self.raced += 1
@@ -126,11 +122,7 @@ class Experiment:
         return next((line["grant"] for line in reversed(lines) if line["grant"]), _NOTHING)
 
     @property
-    def _arguments(self) -> dict[str, object]:
-        if self.aim is None:
-            return {}
-        try:
-            value = parse(self.aim.raw)
-        except HarnessError:
-            return {}
-        return value if type(value) is dict else {}
+    def _arguments(self) -> dict[str, Json]:
+        """What the call has as arguments; of one in raw text nobody looks into that."""
+        value: dict[str, Json] = parse(self.aim.raw) if self.aim.shot.raw is None else {}
+        return value
