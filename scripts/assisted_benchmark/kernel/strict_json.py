@@ -133,8 +133,10 @@ _DECODER: Final = json.JSONDecoder(
 )
 
 
-def check(top: Json) -> None:
+def check(top: Json, *, max_depth: int = MAX_DEPTH, max_nodes: int = MAX_NODES) -> None:
     """Hold every rule that the decoder does not: depth, nodes, kinds, ranges, clean strings.
+
+    Lower bounds are for a value that is to be passed on within another.
 
     Raises:
         CanonicalError: of a value that `parse_strictly` gives, or would refuse.
@@ -147,11 +149,11 @@ def check(top: Json) -> None:
         for value in level:
             kind = type(value)
             if kind is dict or kind is list:
-                if depth == MAX_DEPTH:
-                    raise CanonicalError(Reason.TOO_DEEP, f"nested more than {MAX_DEPTH} levels deep")
+                if depth == max_depth:
+                    raise CanonicalError(Reason.TOO_DEEP, f"nested more than {max_depth} levels deep")
                 nodes += len(value)
-                if nodes > MAX_NODES:
-                    raise CanonicalError(Reason.TOO_LARGE, f"more than {MAX_NODES} values")
+                if nodes > max_nodes:
+                    raise CanonicalError(Reason.TOO_LARGE, f"more than {max_nodes} values")
                 if kind is dict:
                     _check_keys(value)
                     value = value.values()

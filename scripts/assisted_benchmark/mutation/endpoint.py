@@ -16,7 +16,7 @@ from assisted_benchmark.kernel.errors import CanonicalError
 from assisted_benchmark.kernel.pointers import steps_of
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.sending import NotSent, Uncertain
-from assisted_benchmark.kernel.strict_json import check
+from assisted_benchmark.kernel.strict_json import MAX_DEPTH, MAX_NODES, check
 from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.mutation.changes import ErrorShape, PriceRule
 from assisted_benchmark.mutation.ports import HttpReply, Reply
@@ -135,10 +135,8 @@ def _at(value: Json, pointer: str) -> Json:
 def _parsed(reply: HttpReply) -> Json:
     """The answer's value; None of what is no sound JSON, or could not be passed on within a result of ours."""
     try:
-        value = within = parse(reply.body)
-        for _ in range(_AROUND):
-            within = [within]
-        check([within, *[None] * _BESIDE])
+        value = parse(reply.body)
+        check(value, max_depth=MAX_DEPTH - _AROUND, max_nodes=MAX_NODES - _BESIDE)
     except CanonicalError:
         return None
     return value
