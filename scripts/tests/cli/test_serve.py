@@ -2,113 +2,21 @@
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import threading
 
 import pytest
-from cli_bench import ROOT, SCRIPTS, command
+from cli_bench import SCRIPTS, command
 from marks import promise
+from serving_bench import ask, call, initialize
 
 from assisted_benchmark.contract.pins import load_pins, pins_text
 from assisted_benchmark.mutation.changes_document import load_changes
 
 OFFLINE = ("--changes", "fabric", "--offline-endpoint")
 PROPOSE, CONFIRM = "fabric_propose_change", "fabric_confirm_change"
-
-
-@pytest.fixture
-def root(tmp_path):
-    """The real contracts, and no fixtures."""
-    shutil.copytree(ROOT / "contracts", tmp_path / "contracts")
-    (tmp_path / "fixtures").mkdir()
-    return tmp_path
-
-
-def ask(request_id, method, **params):
-    return {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
-
-
-def call(request_id, name, **arguments):
-    return ask(request_id, "tools/call", name=name, arguments=arguments)
-
-
-def initialize(**capabilities):
-    return ask("i", "initialize", protocolVersion="2025-11-25", capabilities=capabilities)
-
-
-class Serving:
-    """The command at work, and a client that speaks with it."""
-
-    def __init__(self, root, *words, **environment):
-        kept = {key: value for key, value in os.environ.items() if key.startswith("COVERAGE") or key == "PATH"}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "assisted_benchmark", "serve", *map(str, words)],
-            cwd=root,
-            env=kept | {"PYTHONPATH": str(SCRIPTS), "HOME": str(root)} | environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        self._watch = threading.Timer(60, self.process.kill)
-        self._watch.start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self._watch.cancel()
-        self.process.kill()
-        self.process.communicate()
-
-    def says(self, *messages):
-        for message in messages:
-            self.process.stdin.write(json.dumps(message).encode() + b"\n")
-        self.process.stdin.flush()
-
-    def hears(self):
-        return json.loads(self.process.stdout.readline())
-
-    def opens(self, **capabilities):
-        self.says(initialize(**capabilities))
-        return self.hears()["result"]
-
-    def calls(self, name, **arguments):
-        self.says(call(1, name, **arguments))
-        return self.hears()["result"]["structuredContent"]
-
-    def proposes(self):
-        spec = {
-            "type": "EVPL_VC",
-            "name": "lab",
-            "bandwidth": 50,
-            "notifications": [{"type": "ALL", "emails": ["noc@example.com"]}],
-            "aSide": {"serviceToken": {"uuid": "c4d9350e-77c5-7c5d-1ce0-306a5c00a600"}},
-            "zSide": {"serviceToken": {"uuid": "c4d9350e-77c5-7c5d-1ce0-306a5c00a601"}},
-        }
-        return self.calls(PROPOSE, change_type="connection", spec=spec)
-
-    def ends(self):
-        """Say no more: the exit code, and what was written to both outputs since."""
-        out, err = self.process.communicate()
-        assert b"Traceback" not in err, err.decode()
-        return self.process.returncode, out.decode(), err.decode()
-
-
-@pytest.fixture
-def serving(root):
-    made = []
-
-    def make(*words, **environment):
-        made.append(Serving(root, *words, **environment))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.__exit__()
 
 
 @promise("M1")
