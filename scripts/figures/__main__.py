@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 
 from figures import canonical, capability, decision, documents, ledgers, mutation, suite, wire
@@ -24,6 +25,7 @@ _PARTS = {
 
 def main() -> int:
     """Measure what was asked for."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that has seen enough ends it, without a traceback
     parser = argparse.ArgumentParser(prog="scripts/perf", description="Measure every figure, beside its peers.")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"only these: {', '.join(_PARTS)}")
     parser.add_argument(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 from typing import NewType
 
 from assisted_benchmark.kernel.errors import InputError
@@ -17,12 +18,13 @@ _TEXT = re.compile(r"sha256:[0-9a-f]{64}")
 
 def framed(kind: str, *parts: bytes) -> bytes:
     """The bytes a digest or MAC of `kind` covers: each part after its length (8 bytes, big-endian)."""
+    return _domain(kind) + b"".join([len(part).to_bytes(8, "big") + part for part in parts])
+
+
+@lru_cache(maxsize=256)
+def _domain(kind: str) -> bytes:
     name = kind.encode("ascii")
-    pieces = [len(name).to_bytes(8, "big"), name]
-    for part in parts:
-        pieces.append(len(part).to_bytes(8, "big"))
-        pieces.append(part)
-    return b"".join(pieces)
+    return len(name).to_bytes(8, "big") + name
 
 
 def digest_of(kind: str, *parts: bytes) -> Digest:

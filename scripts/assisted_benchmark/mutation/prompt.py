@@ -7,6 +7,7 @@ question. That each can be shown so was checked when it was proposed.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 import orjson
@@ -83,6 +84,7 @@ def _add(lines: list[str], value: Json, path: str) -> None:
         lines.append(f"{path}: {text.decode()}")
 
 
+@lru_cache(maxsize=1024)
 def _name(key: str) -> str:
     """A key as a part of a path; one that could pose as more than that stands as its JSON text."""
     return key if _PLAIN.fullmatch(key) else canonical_bytes(key).decode()

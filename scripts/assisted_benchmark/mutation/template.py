@@ -50,31 +50,30 @@ def filled(template: Json, spec: Json) -> Json:
 
 def _filled(part: Json, spec: Json) -> tuple[Json, int, int]:
     """The part, how many references it holds, and how many of those the spec has."""
-    if is_reference(part):
-        value = _field(spec, _named(part))
-        if value is _LEFT_OUT:
-            return value, 1, 0
-        as_text = _TEXT_OF in part and type(value) is not str
-        return (canonical_bytes(value).decode() if as_text else value), 1, 1
     if type(part) is dict:
-        below = {key: _filled(each, spec) for key, each in part.items()}
-        held, found = _sums(below.values())
-        kept: Json = {key: value for key, (value, _, _) in below.items() if value is not _LEFT_OUT}
+        if is_reference(part):
+            value = _field(spec, _named(part))
+            if value is _LEFT_OUT:
+                return value, 1, 0
+            as_text = _TEXT_OF in part and type(value) is not str
+            return (canonical_bytes(value).decode() if as_text else value), 1, 1
+        kept: Json = {}
     elif type(part) is list:
-        items = [_filled(each, spec) for each in part]
-        held, found = _sums(items)
-        kept = [value for value, _, _ in items if value is not _LEFT_OUT]
+        kept = []
     else:
         return part, 0, 0
-    return (_LEFT_OUT if held and not found else kept), held, found
-
-
-def _sums(parts: Json) -> tuple[int, int]:
     held = found = 0
-    for _, each_held, each_found in parts:
+    for place, each in part.items() if type(part) is dict else enumerate(part):
+        value, each_held, each_found = _filled(each, spec)
         held += each_held
         found += each_found
-    return held, found
+        if value is _LEFT_OUT:
+            continue
+        if type(part) is dict:
+            kept[place] = value
+        else:
+            kept.append(value)
+    return (_LEFT_OUT if held and not found else kept), held, found
 
 
 def _field(spec: Json, path: str) -> Json:

@@ -34,6 +34,7 @@ from assisted_benchmark.capability.socket_host_messages import (
     MAX_LINE,
     Broken,
     judged,
+    places_in,
 )
 from assisted_benchmark.kernel.clock import SystemClock
 from assisted_benchmark.kernel.reasons import Reason
@@ -956,3 +957,13 @@ def test_a_host_that_does_not_stop_talking_does_not_keep_who_asks_where_an_insta
         assert scripted.host.registered("instance-1") == Registered("registration-1", "publication-1")
         connection._take_in = real
         assert len(pieces) >= 256
+
+
+@promise("W3")
+@pytest.mark.parametrize(
+    "told",
+    [{"instances": [["i", "r"]]}, {"instances": [["i", "r", 7]]}, {"instances": ["irp"]}, {"instances": {}}, {}, []],
+)
+def test_places_of_another_shape_are_none(told):
+    assert places_in({"instances": [["i", "r", "p"]]}) == (("i", Registered("r", "p")),)
+    assert places_in(told) is None
