@@ -229,6 +229,7 @@ def test_a_line_that_is_no_message_has_a_receipt(operating):
     agent = ours.agent(on_malformed=ours.broker.refuse_malformed)
     agent.pipes.says(b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":1,"a":2}}\n')
     assert agent.pipes.hears()["error"]["code"] == -32700
+    assert agent.pipes.rest() == []
     assert ours.refusals == ["duplicate_key"]
 
 
