@@ -177,11 +177,12 @@ def offer_in(answer: Json) -> Offer | None:
 def places_in(params: Json) -> tuple[tuple[str, Registered], ...] | None:
     """Where instances are registered, as the host tells it of its own accord."""
     match params:
-        case {"instances": list(listed), **more} if not more and len(listed) <= MAX_INSTANCES:
-            if all(type(each) is list and len(each) == 3 and all(map(is_name, each)) for each in listed):
-                return tuple(
-                    (name, Registered(registration, publication)) for name, registration, publication in listed
-                )
+        case {"instances": list(listed), **more} if (
+            not more
+            and len(listed) <= MAX_INSTANCES
+            and all(type(each) is list and len(each) == 3 and all(map(is_name, each)) for each in listed)
+        ):
+            return tuple((name, Registered(registration, publication)) for name, registration, publication in listed)
     return None
 
 
