@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any, Final
 
 from assisted_benchmark.contract.shape import check, duration_ns
 from assisted_benchmark.contract.strict_yaml import Document
 from assisted_benchmark.kernel.canonical import Canonical, Json
-from assisted_benchmark.kernel.clock import SECOND
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.suite.capability.agents import FROM
 from assisted_benchmark.suite.capability.faults import Fault
@@ -32,7 +30,7 @@ from assisted_benchmark.suite.capability.scenario import (
 )
 from assisted_benchmark.suite.capability.scenario_shape import CAPABILITY_SHAPE, FAULTS
 from assisted_benchmark.suite.case import Servers
-from assisted_benchmark.suite.tables import Problems
+from assisted_benchmark.suite.tables import Problems, read_table, start_ns
 
 # The adapter's own fields of a call, as scenarios and as tools name them.
 _ALSO: Final = {
@@ -53,10 +51,8 @@ def scenario_from(document: Document) -> Scenario:
     check(CAPABILITY_SHAPE, document)
     value = document.value
     problems = Problems(document)
-    if "cases" in value and "matrix" in value:
-        problems.add(("matrix",), "`cases` and `matrix` exclude each other", "keep one of them")
+    cases, matrix = read_table(value, lambda row, _: _override(row), problems)
     problems.stop()
-
     return Scenario(
         id=value["id"],
         file=document.file,
@@ -72,8 +68,8 @@ def scenario_from(document: Document) -> Scenario:
         tags=tuple(value.get("tags", ())),
         faults=_faults(value.get("faults", [])),
         expect=Expect(**_expect(value.get("expect", {}))),
-        cases=tuple((name, _override(row)) for name, row in value.get("cases", {}).items()),
-        matrix=tuple(tuple((name, _override(row)) for name, row in axis.items()) for axis in value.get("matrix", [])),
+        cases=cases,
+        matrix=matrix,
     )
 
 
@@ -93,7 +89,7 @@ def _override(row: Json) -> Override:
 def _run(value: Json) -> dict[str, Any]:
     fields = {key: value[key] for key in ("seed", "run", "client") if key in value}
     if "clock" in value:
-        fields["start_ns"] = int(datetime.fromisoformat(value["clock"]).timestamp()) * SECOND
+        fields["start_ns"] = start_ns(value["clock"])
     return fields
 
 

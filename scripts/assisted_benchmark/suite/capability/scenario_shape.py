@@ -16,7 +16,6 @@ from assisted_benchmark.contract.shape import (
     Integer,
     ListOf,
     MapOf,
-    Number,
     Record,
     Shape,
     Text,
@@ -29,11 +28,11 @@ from assisted_benchmark.suite.capability.faults import USUAL, At, Dies, Kind, Ot
 from assisted_benchmark.suite.capability.scenario import GOOD, Goal, Person
 from assisted_benchmark.suite.case import Servers
 from assisted_benchmark.suite.strikes import Written
+from assisted_benchmark.suite.tables import CLOCK, LINE, REASONS_PAGE, SCORES, TAGS, table
 from assisted_benchmark.workloads.plugin_host_faults import HostFaultKind, Step
 
 CAPABILITY_SCENARIO: Final = "assisted-benchmark/capability-scenario@1"
 
-_PAGE: Final = "docs/reasons.md"
 _LAYERS: Final = (Layer.BYTES, Layer.CAPABILITY, Layer.CONSENT, Layer.OPERATION, Layer.DISPATCH)
 _REASON: Final = Word(
     tuple(
@@ -50,11 +49,9 @@ _REASON: Final = Word(
             ]
         )
     ),
-    _PAGE,
+    REASONS_PAGE,
 )
-_DECISION: Final = Word((*GOOD, *_REASON.words), _PAGE)
-_LINE: Final = Text(r"[^\n]+", "one line of text", 300)
-_INSTANT: Final = Text(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "an instant such as `2030-01-31T12:00:00Z`", 20)
+_DECISION: Final = Word((*GOOD, *_REASON.words), REASONS_PAGE)
 _OPERATION: Final = Text(what="an operation, such as `state/read`", limit=200)
 _ID: Final = Text(what="an id", limit=300)
 _REFERENCE: Final = Record(
@@ -67,7 +64,7 @@ _RUN: Final = Record(
         "seed": may(Integer(0), "what the host makes its instances from"),
         "run": may(NAME, "the run's id; else it is made from the case's"),
         "client": may(NAME, "the client that calls"),
-        "clock": may(_INSTANT, "the wall clock at the start"),
+        "clock": CLOCK,
     },
     "a run",
 )
@@ -168,7 +165,6 @@ _AGENT: Final = ByKind(
         ),
     )
 )
-_SCORES: Final = ("state_grounding", "action_correctness", "task_completion")
 _STEPS: Final = Record(
     {name: may(Integer(0), "how often it came") for name in ("enrol", "inventory", "negotiate", "cancel")}, "steps"
 )
@@ -190,7 +186,7 @@ _EXPECT: Final = Record(
         "asked": may(Integer(0), "how often the broker's person was asked"),
         "generation": may(Integer(0), "the state generation of `instance-1` in the end"),
         "steps": may(_STEPS, "what else the host was asked for"),
-        "scores": may(Record({key: may(Number(0, 1), "the score") for key in _SCORES}, "scores"), "the three scores"),
+        "scores": SCORES,
     },
     "an expectation",
 )
@@ -203,14 +199,14 @@ _SHARED: Final = {
     "expect": may(_EXPECT, "what it must come to"),
 }
 _OVERRIDE: Final = Record(
-    {"because": may(_LINE, "why this case exists"), "agent": may(_AGENT, "another agent"), **_SHARED}, "a case"
+    {"because": may(LINE, "why this case exists"), "agent": may(_AGENT, "another agent"), **_SHARED}, "a case"
 )
 
 CAPABILITY_SHAPE: Final = Record(
     {
         "schema": must(Word((CAPABILITY_SCENARIO,)), "the kind of file"),
         "id": must(NAME, "the scenario's id: its cases are <folder>/<id>/<case>, as in capability/<id>/<case>"),
-        "because": may(_LINE, "why this scenario exists, in one line"),
+        "because": may(LINE, "why this scenario exists, in one line"),
         "registry": must(NAME, "the registry's id; it is found in contracts/"),
         "agent": must(_AGENT, "who calls"),
         "goal": may(
@@ -218,10 +214,9 @@ CAPABILITY_SHAPE: Final = Record(
             "what is to be executed, once; a plan's own call, if it has one",
         ),
         "servers": may(Word(tuple(Servers)), "a model of the host in this process, or its process over a socket"),
-        "tags": may(ListOf(NAME), "words to select by"),
+        "tags": TAGS,
         **_SHARED,
-        "cases": may(MapOf(_OVERRIDE, least=1), "a table: one case a row"),
-        "matrix": may(ListOf(MapOf(_OVERRIDE, least=1), 1, 6), "one case for each combination of the axes"),
+        **table(_OVERRIDE),
     },
     "a capability scenario",
 )
