@@ -18,14 +18,13 @@ from assisted_benchmark.kernel.chance import SystemChance
 from assisted_benchmark.kernel.clock import Clock, SystemClock
 from assisted_benchmark.kernel.errors import MisuseError
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.mutation.broker import MutationBroker
+from assisted_benchmark.mutation.broker import ALLOW_UNCONFIRMED, MutationBroker, allows_unconfirmed
 from assisted_benchmark.mutation.changes_document import load_changes
 from assisted_benchmark.mutation.ports import Endpoint
 from assisted_benchmark.mutation.proposal import Session as BrokerSession
 from assisted_benchmark.mutation.states import MUTATION_TABLE
 from assisted_benchmark.mutation.store import ProposalStore
 
-UNCONFIRMED: Final = "EQUINIX_MCP_ALLOW_UNCONFIRMED_MUTATIONS"
 BEARER: Final = "ASSISTED_BENCHMARK_BEARER"
 
 # What a person is told of where a change goes, beside the contract's own word; else it is the origin.
@@ -40,12 +39,13 @@ def serve_changes(root: Path, arguments: argparse.Namespace) -> int:
     endpoint = _endpoint(arguments, clock)
     # What was proposed before a restart can be confirmed after it, but only where the endpoint's dry run took it.
     session = Session(f"serve {arguments.origin or 'offline'}", "stdio")
+    allowed = allows_unconfirmed(os.environ)
     with opened(None if arguments.print_config else arguments.ledger, "changes", MUTATION_TABLE) as (ledger, keys):
         broker = MutationBroker(
             contract=evolve(contract, endpoint=f"{contract.endpoint} ({arguments.origin or OFFLINE})"),
             endpoint=endpoint,
             store=ProposalStore(ledger=ledger, clock=clock, chance=SystemChance(), keys=keys),
-            allow_unconfirmed=os.environ.get(UNCONFIRMED) == "true",
+            allow_unconfirmed=allowed,
         )
         offered = (*read_tools(contract, endpoint, clock), *change_tools(contract, broker))
         tools = select_tools(offered, arguments.toolsets)
@@ -56,8 +56,8 @@ def serve_changes(root: Path, arguments: argparse.Namespace) -> int:
         left = broker.recover()
         if left:
             say(f"{len(left)} changes that a crash left open are closed: the receipts say how")
-        if os.environ.get(UNCONFIRMED, "true") != "true":
-            say(f"{UNCONFIRMED} is not exactly `true`: a client that cannot ask a person confirms nothing")
+        if ALLOW_UNCONFIRMED in os.environ and not allowed:
+            say(f"{ALLOW_UNCONFIRMED} is not exactly `true`: a client that cannot ask a person confirms nothing")
         agent = AgentSession(
             Face(tools, instructions(contract, tools)),
             session,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+from assisted_benchmark.kernel.errors import HarnessError
 from assisted_benchmark.kernel.keys import KeyRing
+from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.memory import MemoryLedger
 from assisted_benchmark.ledger.protocol import Ledger
 from assisted_benchmark.ledger.sqlite import SqliteLedger
@@ -76,3 +79,16 @@ class Ledgers:
             anchor=folder / f"{self._name}.anchor",
             durability=Durability(self.plan.durability),
         )
+
+
+def require_store(failures: Iterator[str], *, declared: bool) -> None:
+    """A store that fails where no fault declares it is the harness's own, such as a full disk: no verdict.
+
+    `failures` are the details of the answers that a store could not be reached for.
+
+    Raises:
+        HarnessError: store_unavailable.
+    """
+    detail = next(failures, None)
+    if detail is not None and not declared:
+        raise HarnessError(Reason.STORE_UNAVAILABLE, detail)

@@ -10,7 +10,6 @@ from assisted_benchmark.capability.registry import Registry
 from assisted_benchmark.capability.results import Outcome
 from assisted_benchmark.kernel.decision import Refused
 from assisted_benchmark.kernel.digest import Digest
-from assisted_benchmark.kernel.errors import HarnessError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.suite.broker import Explained
 from assisted_benchmark.suite.capability.agents import Shot
@@ -25,7 +24,7 @@ from assisted_benchmark.suite.capability.world import Modelled, Served, World
 from assisted_benchmark.suite.case import Servers
 from assisted_benchmark.suite.instruments import CaseChance, CaseClock, CutOff
 from assisted_benchmark.suite.journal import Ended
-from assisted_benchmark.suite.ledgers import Ledgers
+from assisted_benchmark.suite.ledgers import Ledgers, require_store
 
 
 class CapabilityStage:
@@ -66,7 +65,12 @@ class CapabilityStage:
         self._last = case, played.answers
         played.play()
         over = perf_counter_ns()
-        _store_was_there(case, played.answers)
+        failures = (
+            came.detail if isinstance(came, Refused) else came.explanation
+            for _, came in played.answers
+            if isinstance(came, Outcome | Refused) and came.reason is Reason.STORE_UNAVAILABLE
+        )
+        require_store(failures, declared=any(each.kind is Kind.LEDGER for each in case.faults))
         ledger, run = seat.ledger.inner, seat.run
         head = ledger.head(run)
         result = played.result(head.digest)
@@ -85,12 +89,3 @@ class CapabilityStage:
 
     def close(self) -> None:
         """Every case has closed what it started."""
-
-
-def _store_was_there(case: CapabilityCase, answers: Sequence[tuple[Shot, Came]]) -> None:
-    """A store that fails where no fault declares it is the harness's own, such as a full disk: no verdict."""
-    for _, came in answers:
-        if isinstance(came, Outcome | Refused) and came.reason is Reason.STORE_UNAVAILABLE:
-            if any(each.kind is Kind.LEDGER for each in case.faults):
-                return
-            raise HarnessError(Reason.STORE_UNAVAILABLE, came.detail if isinstance(came, Refused) else came.explanation)

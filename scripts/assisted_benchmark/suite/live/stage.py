@@ -13,7 +13,6 @@ from typing import Final
 from attrs import frozen
 
 from assisted_benchmark.kernel.digest import Digest
-from assisted_benchmark.kernel.errors import HarnessError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Ledger
 from assisted_benchmark.live_policy.broker import LiveBroker
@@ -24,7 +23,7 @@ from assisted_benchmark.suite.broker import Explained
 from assisted_benchmark.suite.case import Servers
 from assisted_benchmark.suite.instruments import CaseChance, CaseClock, CutOff
 from assisted_benchmark.suite.journal import NO_CHAIN, Ended
-from assisted_benchmark.suite.ledgers import Ledgers
+from assisted_benchmark.suite.ledgers import Ledgers, require_store
 from assisted_benchmark.suite.live.agents import Shot
 from assisted_benchmark.suite.live.case import Answer, CaseRun
 from assisted_benchmark.suite.live.explain import explained
@@ -107,7 +106,12 @@ class LiveStage:
         self._last = case, played.answers
         played.play(broker)
         over = perf_counter_ns()
-        _store_was_there(case, played.answers)
+        failures = (
+            answer.detail
+            for _, answer in played.answers
+            if not isinstance(answer, Reason) and answer.reason is Reason.STORE_UNAVAILABLE
+        )
+        require_store(failures, declared=any(each.kind is Kind.STORE for each in case.faults))
         ledger = seat.ledger.inner if isinstance(seat.ledger, CutOff) else seat.ledger
         if isinstance(seat.ledger, CutOff):
             seat.ledger.down = False
@@ -149,12 +153,3 @@ def world_of(case: LiveCase, seat: Seat) -> InProcess:
     """The case's servers as fresh models."""
     run = case.run
     return InProcess(case.plan.policy.contract, case.folder, seat.clock, seat.launches, seed=run.seed, task=run.task)
-
-
-def _store_was_there(case: LiveCase, answers: list[tuple[Shot, Answer]]) -> None:
-    """A store that fails where no fault declares it is the harness's own, such as a full disk: no verdict."""
-    for _, answer in answers:
-        if not isinstance(answer, Reason) and answer.reason is Reason.STORE_UNAVAILABLE:
-            if any(each.kind is Kind.STORE for each in case.faults):
-                return
-            raise HarnessError(Reason.STORE_UNAVAILABLE, answer.detail)

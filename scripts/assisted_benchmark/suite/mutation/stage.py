@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from time import perf_counter_ns
 
-from assisted_benchmark.kernel.errors import HarnessError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.mutation.results import Confirmed, Refusal
 from assisted_benchmark.suite.broker import Explained
 from assisted_benchmark.suite.case import Servers
 from assisted_benchmark.suite.instruments import CaseChance, CaseClock, CutOff
 from assisted_benchmark.suite.journal import NO_CHAIN, Ended
-from assisted_benchmark.suite.ledgers import Ledgers
+from assisted_benchmark.suite.ledgers import Ledgers, require_store
 from assisted_benchmark.suite.mutation.agents import Shot
 from assisted_benchmark.suite.mutation.case import Came, CaseRun
 from assisted_benchmark.suite.mutation.experiment import Experiment
@@ -63,7 +62,12 @@ class MutationStage:
         self._last = case, played.answers
         played.play()
         over = perf_counter_ns()
-        _store_was_there(case, played.answers)
+        failures = (
+            came.detail
+            for _, came in played.answers
+            if isinstance(came, Confirmed | Refusal) and came.reason is Reason.STORE_UNAVAILABLE
+        )
+        require_store(failures, declared=any(each.kind is Kind.LEDGER for each in case.faults))
         ledger = seat.ledger.inner
         known = ledger in seat.lives()
         head = ledger.head(run) if known else None
@@ -84,12 +88,3 @@ class MutationStage:
 
     def close(self) -> None:
         """Every case has closed what it started."""
-
-
-def _store_was_there(case: MutationCase, answers: Sequence[tuple[Shot, Came]]) -> None:
-    """A store that fails where no fault declares it is the harness's own, such as a full disk: no verdict."""
-    for _, came in answers:
-        if isinstance(came, Confirmed | Refusal) and came.reason is Reason.STORE_UNAVAILABLE:
-            if any(each.kind is Kind.LEDGER for each in case.faults):
-                return
-            raise HarnessError(Reason.STORE_UNAVAILABLE, came.detail)
