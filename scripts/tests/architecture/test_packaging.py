@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import resource
 import subprocess
@@ -11,6 +12,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+import setup_peers
 from marks import promise
 
 import setup_venv
@@ -80,7 +82,7 @@ def test_asking_for_the_version_loads_nothing_that_is_installed():
     assert loaded & {"attr", "attrs", "orjson", "rfc8785", "yaml", "apsw", "jsonschema_rs", "shtab"} == set()
 
 
-@pytest.mark.parametrize("file", ["requirements.txt", "requirements-perf.txt"])
+@pytest.mark.parametrize("file", ["requirements.txt", "requirements-perf.txt", "scripts/peers/requirements.txt"])
 def test_every_requirement_is_exact_and_hashed_and_names_no_place(file):
     lines = (ROOT / file).read_text(encoding="ascii").splitlines()
     kinds = re.compile(
@@ -99,7 +101,9 @@ def test_the_requirements_cover_every_direct_dependency_and_each_says_what_it_is
         assert any(requirement in line and re.search(r'",\s+# \w', line) for line in source.splitlines()), requirement
 
 
-@pytest.mark.parametrize("command", ["scripts/bench", "scripts/test", "scripts/generate", ".ci/run", ".ci/packaged"])
+@pytest.mark.parametrize(
+    "command", ["scripts/bench", "scripts/test", "scripts/generate", ".ci/run", ".ci/packaged", "scripts/peers/install"]
+)
 def test_a_command_may_be_run_and_is_sound_bash(command):
     path = ROOT / command
     assert path.stat().st_mode & 0o111 == 0o111
@@ -185,3 +189,46 @@ def test_a_set_up_that_worked_is_not_done_again_until_the_requirements_change(ch
         assert setup_venv.main(checkout) == 0
         assert setup_venv.subprocess.started == started
         assert (checkout / ".venv" / "requirements.txt").read_text() == text
+
+
+class Installing(Setting):
+    """The same, of the programs that install the npm peers."""
+
+    def run(self, command, **_):
+        self.started.append(next(word for word in ("pip", "npm") if word in "".join(map(str, command))))
+        return subprocess.CompletedProcess(command, int(self.started[-1] == self.failing))
+
+
+@pytest.fixture
+def peers_folder(tmp_path):
+    for name in setup_peers.LOCKS:
+        (tmp_path / name).write_text(name)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("failing", "started"), [("pip", ["pip"]), ("npm", ["pip", "npm"])])
+def test_an_installation_of_the_npm_peers_that_fails_is_tried_again(peers_folder, monkeypatch, failing, started):
+    for _ in range(2):
+        monkeypatch.setattr(setup_peers, "subprocess", Installing(failing))
+        assert isinstance(setup_peers.main(peers_folder), str)
+        assert setup_peers.subprocess.started == started
+        assert not setup_peers.is_set_up(peers_folder)
+
+
+@pytest.mark.parametrize("lock", setup_peers.LOCKS)
+def test_the_npm_peers_are_installed_anew_only_when_a_lock_file_changes(peers_folder, monkeypatch, lock):
+    for started in (["pip", "npm"], []):
+        monkeypatch.setattr(setup_peers, "subprocess", Installing(""))
+        assert setup_peers.main(peers_folder) == 0
+        assert setup_peers.subprocess.started == started
+        assert setup_peers.is_set_up(peers_folder)
+    (peers_folder / lock).write_text("newer")
+    assert not setup_peers.is_set_up(peers_folder)
+
+
+def test_the_npm_lock_pins_every_package_by_hash_and_names_no_registry():
+    packages = json.loads((ROOT / "scripts" / "peers" / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+    wanted = json.loads((ROOT / "scripts" / "peers" / "package.json").read_text(encoding="utf-8"))["dependencies"]
+    assert packages.pop("")["dependencies"] == wanted
+    assert [name for name, each in packages.items() if "integrity" not in each or "resolved" in each] == []
+    assert {name: packages[f"node_modules/{name}"]["version"] for name in wanted} == wanted
