@@ -108,13 +108,15 @@ Handle: TypeAlias = Callable[[AgentCall], dict[str, Json]]
 class ToolRegistration:
     """One tool: its raw object as it is listed, the toolset it is in, and what handles its calls.
 
-    Those of an `urgent` one, which ends others, never wait for others to end.
+    Those of an `urgent` one, which ends others, never wait for others to end. The hints of a `foreign` one are
+    another server's words, which nothing here is decided by.
     """
 
     definition: dict[str, Json] = field(validator=instance_of(dict), eq=False)
     toolset: str = field(validator=instance_of(str))
     handle: Handle = field(eq=False)
     urgent: bool = False
+    foreign: bool = False
 
     @property
     def name(self) -> str:
@@ -124,9 +126,9 @@ class ToolRegistration:
 
     @property
     def read_only(self) -> bool:
-        """Whether the tool says that it changes nothing."""
+        """Whether the tool says that it changes nothing, and can be believed."""
         annotations = self.definition.get("annotations")
-        return type(annotations) is dict and annotations.get("readOnlyHint") is True
+        return not self.foreign and type(annotations) is dict and annotations.get("readOnlyHint") is True
 
 
 class Resources(NamedTuple):

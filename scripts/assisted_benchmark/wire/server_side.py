@@ -108,10 +108,14 @@ class ToolCall(NamedTuple):
 
 
 class Also(NamedTuple):
-    """What a server has beside tools: the capabilities that say so, and the methods that come to it as calls."""
+    """What a server has beside the tools it lists: the capabilities that say so, the methods that come to it as calls.
+
+    `unlisted` are tools that a caller is not shown now, but may have been: their calls come to it all the same.
+    """
 
     capabilities: dict[str, Json]
     methods: frozenset[str]
+    unlisted: frozenset[str] = frozenset()
 
 
 class Listening(NamedTuple):
@@ -225,7 +229,7 @@ class ServerSide:
             return ToolCall(request.id, "", request.params, token, capabilities, request.params, request.method)
         if type(name) is not str or type(arguments) is not dict:
             return Problem(INVALID_PARAMS, "a call needs a name, and arguments that are an object")
-        if not any(tool["name"] == name for tool in self._offer.tools()):
+        if name not in self._also.unlisted and not any(tool["name"] == name for tool in self._offer.tools()):
             return Problem(INVALID_PARAMS, "no such tool")
         state, answers = request.params.get("requestState", ""), request.params.get("inputResponses", {})
         if self.stateless and (type(state) is not str or type(answers) is not dict):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from attrs import frozen
+from attrs import field, frozen
 
 from assisted_benchmark.kernel.canonical import Json
+from assisted_benchmark.kernel.clock import Clock, SystemClock
 from assisted_benchmark.suite.case import ADMITTED
 from assisted_benchmark.workloads.oracle import Claim
+
+if TYPE_CHECKING:
+    from assisted_benchmark.suite.live.served import ServedCase
 
 
 @frozen(kw_only=True)
@@ -105,13 +109,29 @@ class PlanAgent:
 
 
 @frozen(kw_only=True)
+class Outside:
+    """An agent whose proposals come from outside, such as an MCP client's through the gateway.
+
+    `drive` is given the case once its grant is sealed, and returns when the agent is done. The agent's time goes
+    by `clock`.
+    """
+
+    drive: Callable[[ServedCase], None]
+    clock: Clock = field(factory=SystemClock)
+
+
+@frozen(kw_only=True)
 class CaseAgent:
-    """Who proposes in a case. `shots` of a script; or `plan`, with the `choice` if it has made one beforehand."""
+    """Who proposes in a case. `shots` of a script; or `plan`, with the `choice` if it has made one beforehand.
+
+    With one from `outside` neither is played: they only say how many proposals the scenario counts on.
+    """
 
     name: str
     shots: tuple[Shot, ...] = ()
     plan: tuple[Mapping[str, Shot], ...] = ()
     choice: str = ""
+    outside: Outside | None = None
 
     def begin(self) -> Agent:
         """A fresh agent."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import orjson
 
@@ -37,39 +37,83 @@ from assisted_benchmark.workloads.oracle import Oracle, OracleReading
 
 # What stands for the proposal where the grant itself was refused.
 _OPENING: Final = Shot(raw=b"", text="the grant is opened")
+_NO_MESSAGE: Final = Shot(raw=b"", text="a line that is no message")
 _MAY_BE_OUT: Final = (State.SUCCEEDED, State.UNRESOLVED)
 
 Answer: TypeAlias = Outcome | Refused | Reason
 
 
+class Took(NamedTuple):
+    """What came of one proposal: the answer, what the agent hears of it, and the word for it (`admitted` or a reason).
+
+    Where the broker died over it there is no answer but the reason.
+    """
+
+    answer: Answer
+    heard: Heard
+    word: str
+
+
 class CaseRun:
     """Plays one case: `play`, then `result`. `faults` is the seat's ledger where the case declares faults.
 
-    `answers` are the broker's own, in order.
+    Of an agent from outside it is `begin`, each `propose` and `end` in place of `play`; one at a time, whatever
+    threads they come from. `answers` are the broker's own, in order; `agent` is what reports call it.
     """
 
     def __init__(self, case: LiveCase, seat: Seat, faults: CutOff | None = None) -> None:
         self._case = case
         self._seat = seat
         self.answers: list[tuple[Shot, Answer]] = []
+        self.agent = case.agent.name
         self._taken: list[Taken] = []
         self._events: list[Event] = []
         self._agent = case.agent.begin()
         self._experiment = Experiment(case, seat, faults, self._tell) if faults is not None else None
 
     def play(self, broker: LiveBroker | None = None) -> None:
-        """Seal the grant and let the agent propose until it is done. `broker` is one that is ready on this seat."""
+        """Seal the grant and let the case's own agent propose until it is done."""
+        if not self.begin(broker):
+            return
+        heard: Heard | None = None
+        while (shot := self._agent.next(heard)) is not None:
+            heard = self.propose(shot).heard
+        self.end()
+
+    def begin(self, broker: LiveBroker | None = None) -> bool:
+        """Seal the grant; whether it is open then. `broker` is one that is ready on this seat."""
         try:
             self._reach(At.START)
             self._seat.seal(self._case, broker or self._seat.make_broker(self._case, self._on_moment))
         except IntegrityError as error:
             self._refused_opening(Refused(error.reason, error.detail))
-            return
-        if self._experiment is not None and self._experiment.opens_again and not self._opened_again():
-            return
-        heard: Heard | None = None
-        while (shot := self._agent.next(heard)) is not None:
-            heard = self._propose(shot)
+            return False
+        return self._experiment is None or not self._experiment.opens_again or self._opened_again()
+
+    def propose(self, shot: Shot, principal: str = "") -> Took:
+        """One proposal to its end. It comes under the case's session, unless another `principal` makes it."""
+        seat, experiment = self._seat, self._experiment
+        self._say("proposal", shot.text, server=shot.server, tool=shot.tool)
+        before = seat.world.total
+        injected = 0
+        answer: Answer
+        if experiment is None:
+            answer = self._judged(shot, principal)
+        else:
+            injected = experiment.injected
+            experiment.next_turn()
+            answer = self._under_faults(shot, principal, experiment)
+            injected = experiment.injected - injected
+        return self._took(shot, answer, seat.world.total - before - injected)
+
+    def malformed(self, reason: Reason, detail: str) -> Took:
+        """What the agent sent was no message, so that it holds no proposal: refused, and nobody's turn."""
+        refused = self._seat.broker.refuse_malformed(self._seat.session, reason, detail)
+        self._say("proposal", _NO_MESSAGE.text)
+        return self._took(_NO_MESSAGE, refused, 0)
+
+    def end(self) -> None:
+        """The agent is done."""
         self._reach(At.END)
 
     def _opened_again(self) -> bool:
@@ -87,36 +131,29 @@ class CaseRun:
         self.answers.append((_OPENING, refused))
         self._taken.append(Taken(shot=_OPENING, word=refused.reason.value, sent=0, may_send=False))
 
-    def _propose(self, shot: Shot) -> Heard:
-        seat, experiment = self._seat, self._experiment
-        self._say("proposal", shot.text, server=shot.server, tool=shot.tool)
-        before = seat.world.total
-        injected = 0
+    def _judged(self, shot: Shot, principal: str) -> Outcome | Refused:
+        session = self._seat.session
+        if principal and principal != self._case.run.session:
+            session = session._replace(principal=principal)
+        return self._seat.broker.propose(session, shot.raw)
+
+    def _under_faults(self, shot: Shot, principal: str, experiment: Experiment) -> Answer:
         answer: Answer
-        if experiment is None:
-            answer = seat.broker.propose(seat.session, shot.raw)
-        else:
-            injected = experiment.injected
-            experiment.next_turn()
-            answer = self._propose_under_faults(shot, experiment)
-            injected = experiment.injected - injected
-        sent = seat.world.total - before - injected
+        try:
+            experiment.reach(At.PROPOSE)
+            answer = self._judged(shot, principal)
+        except BrokerDiedError:
+            answer = self._after_the_crash()
+        experiment.reach(At.AFTER)
+        return answer
+
+    def _took(self, shot: Shot, answer: Answer, sent: int) -> Took:
         self.answers.append((shot, answer))
         heard, word, candidate = self._heard(answer)
         if heard.receipt_id is not None:
             self._say("receipt", heard.receipt_id, word)
         self._taken.append(Taken(shot=shot, word=word, sent=sent, may_send=_may_send(answer), candidate=candidate))
-        return heard
-
-    def _propose_under_faults(self, shot: Shot, experiment: Experiment) -> Answer:
-        answer: Answer
-        try:
-            experiment.reach(At.PROPOSE)
-            answer = self._seat.broker.propose(self._seat.session, shot.raw)
-        except BrokerDiedError:
-            answer = self._after_the_crash()
-        experiment.reach(At.AFTER)
-        return answer
+        return Took(answer, heard, word)
 
     def _after_the_crash(self) -> Reason:
         """Another broker takes up the ledger: it recovers, and opens the grant from its bytes."""
@@ -173,7 +210,7 @@ class CaseRun:
             id=case.id,
             file=case.file,
             because=case.because,
-            agent=case.agent.name,
+            agent=self.agent,
             policy=case.policy,
             verdict=Verdict.FAILED if misses else Verdict.PASSED,
             tags=case.tags,

@@ -17,13 +17,11 @@ from assisted_benchmark.contract.shape import Fault as Flaw
 from assisted_benchmark.contract.strict_yaml import Path
 from assisted_benchmark.kernel.canonical import Canonical, canonical_bytes
 from assisted_benchmark.kernel.digest import Digest
-from assisted_benchmark.kernel.errors import DocumentError, InputError
+from assisted_benchmark.kernel.errors import DocumentError
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.kernel.redact import redact
 from assisted_benchmark.kernel.text import did_you_mean, shown
 from assisted_benchmark.live_policy.compiler import compile_plan
 from assisted_benchmark.live_policy.policy import Candidate, Plan, PlannedStep, Policy
-from assisted_benchmark.live_policy.proposal import read_proposal
 from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.live_policy.trust import Pins
 from assisted_benchmark.suite.case import ADMITTED, Servers, folder_of
@@ -46,6 +44,7 @@ from assisted_benchmark.suite.live.scenario import (
     Scripted,
     Turn,
 )
+from assisted_benchmark.suite.live.shots import ready
 from assisted_benchmark.suite.tables import Flaws, rows
 
 # What a decision says of its group where the call went out.
@@ -176,6 +175,8 @@ class _Expansion:
             reveal=scenario.reveal,
             faults=faults,
             expect=expect,
+            visibility=scenario.visibility,
+            instructions=scenario.instructions,
         )
 
     def _plan(self, run: RunSpec, path: Path) -> Plan | None:
@@ -224,7 +225,7 @@ class _Expansion:
     def _shot(self, turn: Turn, plan: Plan, place: int, own: str, path: Path) -> Shot:
         move = turn.move
         if isinstance(move, Raw):
-            return _ready(move.data, plan, turn.expected)
+            return ready(move.data, plan, turn.expected)
         number = move.step or place
         if number > len(plan.steps):
             self.flaws.add(Reason.UNKNOWN_REFERENCE, (*path, "step"), f"the policy has {len(plan.steps)} steps", "")
@@ -242,7 +243,7 @@ class _Expansion:
                 self.flaws.add(Reason.UNKNOWN_REFERENCE, (*path, "leave_out"), f"the call has no `{name}`", "")
             arguments.pop(name, None)
         call = {"server": candidate.server, "tool": candidate.tool, "arguments": arguments, **dict(move.names)}
-        return _ready(canonical_bytes(call), plan, turn.expected, number - 1)
+        return ready(canonical_bytes(call), plan, turn.expected, number - 1)
 
     def _candidate(self, step: PlannedStep, name: str, path: Path) -> int:
         names = [each.name for each in step.candidates]
@@ -293,26 +294,7 @@ def _name(agent: AgentSpec) -> str:
 def _planned(step: PlannedStep, candidate: Candidate, plan: Plan) -> Shot:
     names = (canonical_bytes(candidate.server), canonical_bytes(candidate.tool))
     raw = b'{"arguments":%b,"server":%b,"tool":%b}' % (candidate.arguments, *names)
-    return _ready(raw, plan, ADMITTED, step.index)
-
-
-def _ready(raw: bytes, plan: Plan, expected: str, step: int = -1) -> Shot:
-    """A proposal ready to be made, with its call for people: what the contract marks as sensitive left out."""
-    try:
-        proposal = read_proposal(raw)
-    except InputError as error:
-        return Shot(raw=raw, expected=expected, step=step, text=f"{len(raw)} bytes that are no call: {error.reason}")
-    server = plan.policy.contract.server(proposal.server)
-    tool = server and server.tool(proposal.tool)
-    arguments = redact(proposal.arguments, tool.sensitive) if tool else proposal.arguments
-    return Shot(
-        raw=raw,
-        expected=expected,
-        step=step,
-        text=shown(canonical_bytes(arguments).decode(), 500),
-        server=shown(proposal.server),
-        tool=shown(proposal.tool),
-    )
+    return ready(raw, plan, ADMITTED, step.index)
 
 
 def _derived(expect: Expect, agent: CaseAgent, plan: Plan, faults: tuple[Fault, ...]) -> Expect:

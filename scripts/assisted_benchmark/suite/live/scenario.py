@@ -38,6 +38,14 @@ class Reveal(StrEnum):
 
 
 @unique
+class Visibility(StrEnum):
+    """Which tools an agent from outside is shown: all of the contract, or only what the step that is open allows."""
+
+    ALL = "all"
+    OPEN = "open"
+
+
+@unique
 class Sanity(StrEnum):
     """Agents that ship to check the harness: one must score 1, the other 0."""
 
@@ -154,7 +162,10 @@ class Proposal:
 
 @frozen(kw_only=True)
 class Scenario:
-    """One scenario file. Without `servers` they are models, if every server of the contract has one, else processes."""
+    """One scenario file. Without `servers` they are models, if every server of the contract has one, else processes.
+
+    `visibility` and `instructions` are for agents from outside.
+    """
 
     id: str
     file: str
@@ -164,6 +175,8 @@ class Scenario:
     run: RunSpec = RunSpec()
     servers: Servers | None = None
     reveal: Reveal = Reveal.COARSE
+    visibility: Visibility = Visibility.ALL
+    instructions: str = ""
     tags: tuple[str, ...] = ()
     faults: tuple[Fault, ...] = ()
     expect: Expect = Expect()
@@ -209,6 +222,8 @@ class LiveCase:
     reveal: Reveal
     faults: tuple[Fault, ...]
     expect: Expect
+    visibility: Visibility = Visibility.ALL
+    instructions: str = ""
 
     @property
     def broker(self) -> str:

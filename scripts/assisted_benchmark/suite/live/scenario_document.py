@@ -25,6 +25,7 @@ from assisted_benchmark.suite.live.scenario import (
     Scenario,
     Scripted,
     Turn,
+    Visibility,
 )
 from assisted_benchmark.suite.live.scenario_shape import CANDIDATES_SHAPE, CHANGES, FAULTS, SCENARIO_SHAPE
 from assisted_benchmark.suite.tables import Problems, expected_word, read_table, start_ns
@@ -58,6 +59,8 @@ def scenario_from(document: Document) -> Scenario:
         run=RunSpec(**_run_fields(value.get("run", {}))),
         servers=Servers(value["servers"]) if "servers" in value else None,
         reveal=Reveal(value.get("reveal", Reveal.COARSE)),
+        visibility=Visibility(value.get("visibility", Visibility.ALL)),
+        instructions=value.get("instructions", ""),
         tags=tuple(value.get("tags", ())),
         faults=_faults(value.get("faults", [])),
         expect=Expect(**_expect_fields(value.get("expect", {}))),

@@ -25,7 +25,7 @@ from assisted_benchmark.kernel.reasons import LIVE_ORDER
 from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.suite.case import ADMITTED, Servers
 from assisted_benchmark.suite.live.faults import USUAL, At, Edits, Kind
-from assisted_benchmark.suite.live.scenario import RECORDED, Reveal, Sanity
+from assisted_benchmark.suite.live.scenario import RECORDED, Reveal, Sanity, Visibility
 from assisted_benchmark.suite.strikes import Written
 from assisted_benchmark.suite.tables import CLOCK, LINE, REASONS_PAGE, SCORES, TAGS, table
 from assisted_benchmark.workloads.faults import FaultKind
@@ -182,6 +182,10 @@ SCENARIO_SHAPE: Final = Record(
             Word(tuple(Servers)), "where the servers live; usually models, or processes where a server has no model"
         ),
         "reveal": may(Word(tuple(Reveal)), "what a refused agent hears"),
+        "visibility": may(
+            Word(tuple(Visibility)), "the tools that a client is shown: all, or those of the step that is open"
+        ),
+        "instructions": may(Text(limit=4000), "what a client is told of its task; else only the plain facts"),
         "tags": TAGS,
         "faults": may(_FAULTS, "what goes wrong"),
         "expect": may(_EXPECT, "what it must come to"),

@@ -32,6 +32,7 @@ from assisted_benchmark.suite.live.in_process import InProcess, launches_in_proc
 from assisted_benchmark.suite.live.processes import Processes
 from assisted_benchmark.suite.live.scenario import LiveCase
 from assisted_benchmark.suite.live.seat import CaseMachine, Seat, Swapped
+from assisted_benchmark.suite.live.served import ServedCase
 
 # A ledger in memory keeps all it ever knew: after so many cases it is put anew.
 _MEMORY_CASES: Final = 200
@@ -104,7 +105,14 @@ class LiveStage:
     def _played(self, case: LiveCase, played: CaseRun, seat: Seat, broker: LiveBroker | None, began: int) -> Ended:
         ready = perf_counter_ns()
         self._last = case, played.answers
-        played.play(broker)
+        outside = case.agent.outside
+        if outside is None:
+            played.play(broker)
+        elif played.begin(broker):
+            served = ServedCase(case, played, seat, outside.clock)
+            outside.drive(served)
+            served.close()
+            played.end()
         over = perf_counter_ns()
         failures = (
             answer.detail

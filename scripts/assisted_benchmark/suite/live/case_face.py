@@ -1,0 +1,50 @@
+"""What an agent from outside is shown of a case, and the way of its calls into it."""
+
+from __future__ import annotations
+
+from assisted_benchmark.gateway.agent_session import Face
+from assisted_benchmark.gateway.live_tools import instructions, live_tools, names_of
+from assisted_benchmark.gateway.tools import AgentCall, Session
+from assisted_benchmark.kernel.decision import Refused
+from assisted_benchmark.kernel.strict_json import Json
+from assisted_benchmark.live_policy.dispatch import Outcome
+from assisted_benchmark.suite.live.scenario import Reveal, Visibility
+from assisted_benchmark.suite.live.served import ServedCase
+from assisted_benchmark.wire.server_side import Also
+
+
+class CaseFace(Face):
+    """The tools of a served case: every one of its contract, or those of the step that is open now.
+
+    What is not shown is no less judged: a call of it is refused like any other, and leaves its receipt.
+    """
+
+    def __init__(self, served: ServedCase) -> None:
+        case = served.case
+        contract = case.plan.policy.contract
+        self._served = served
+        self._contract = contract
+        self.list_changed = case.visibility is Visibility.OPEN
+        tools = live_tools(contract, self._propose, reveal=case.reveal is Reveal.REASON)
+        super().__init__(tools, instructions(case.run.task, case.instructions))
+
+    @property
+    def also(self) -> Also:
+        return super().also._replace(unlisted=frozenset(self.registered))
+
+    def tools(self) -> list[Json]:
+        listed = super().tools()
+        if not self.list_changed:
+            return listed
+        step = self._served.open_step()
+        calls = set() if step is None else {(each.server, each.tool) for each in step.candidates}
+        shown = names_of(self._contract, calls)
+        return [tool for tool in listed if tool["name"] in shown]
+
+    def _propose(self, raw: bytes, call: AgentCall) -> Outcome | Refused:
+        return self._served.propose(raw, call.session.principal)
+
+
+def session_of(served: ServedCase) -> Session:
+    """The session of the agent that the case's grant was sealed for."""
+    return Session(served.run, served.case.run.session)
