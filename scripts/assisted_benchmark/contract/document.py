@@ -52,6 +52,7 @@ MAX_TOOL_LIST: Final = 32 * MIB
 
 _PLACEHOLDERS: Final = ("python", "contract", "package")
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
+_PINNING: Final = ("packages", "files", "in_place")
 _KEY: Final = Text(what="a name", limit=256)  # names are judged with a reason of their own, below
 
 _LAUNCH: Final = Record(
@@ -73,6 +74,10 @@ _LAUNCH: Final = Record(
         ),
         "files": may(
             MapOf(DIGEST, Text(what="a path", limit=4096)), "Paths and digests of files that it runs or reads."
+        ),
+        "in_place": may(
+            MapOf(DIGEST, Text(what="a path", limit=4096)),
+            "Paths and digests of programs and of whole folders that it uses where they stand.",
         ),
         "artifacts": may(
             Word(("unpinned",)), "Says that what the server will import is not all pinned; the report repeats it."
@@ -207,8 +212,9 @@ class _Reading:
             self._check_placeholders(text, (*place, "argv", index))
         for name, text in env.items():
             self._check_placeholders(text, (*place, "env", name))
-        for file in spec.get("files", ()):
-            self._check_placeholders(file, (*place, "files", file))
+        for key in ("files", "in_place"):
+            for file in spec.get(key, ()):
+                self._check_placeholders(file, (*place, key, file))
         if "cwd" in spec:
             self._check_placeholders(spec["cwd"], (*place, "cwd"))
             if not spec["cwd"].startswith(("/", "{")):
@@ -220,7 +226,8 @@ class _Reading:
             env=tuple(sorted(env.items())),
             cwd=spec.get("cwd"),
             packages=tuple(sorted(spec.get("packages", {}).items())),
-            files=tuple((name, Digest(digest)) for name, digest in sorted(spec.get("files", {}).items())),
+            files=_digests(spec.get("files", {})),
+            in_place=_digests(spec.get("in_place", {})),
             unpinned="artifacts" in spec,
             control=spec.get("control", False),
         )
@@ -231,7 +238,7 @@ class _Reading:
         if not program.startswith(("/", "{")):
             detail = f"the program `{shown(program, 60)}` is looked up in a search path"
             self._wrong(Reason.WRONG_VALUE, (*place, "argv", 0), detail, "write its absolute path, or {python}")
-        elif program == "{python}" and not (spec.get("packages") or spec.get("files") or "artifacts" in spec):
+        elif program == "{python}" and not (any(map(spec.get, _PINNING)) or "artifacts" in spec):
             hint = "list `packages` or `files`, or say `artifacts: unpinned`"
             self._wrong(Reason.MISSING_KEY, place, "nothing pins what the interpreter runs", hint, at_key=True)
         elif spec.get("packages") and program.startswith(("/", "{contract}", "{package}")):
@@ -339,3 +346,7 @@ class _Reading:
 
     def _wrong(self, reason: Reason, place: Place, detail: str, hint: str = "", *, at_key: bool = False) -> None:
         self._problems.append(self._document.problem(reason, place, detail, hint, at_key=at_key))
+
+
+def _digests(spec: dict[str, str]) -> tuple[tuple[str, Digest], ...]:
+    return tuple((name, Digest(digest)) for name, digest in sorted(spec.items()))

@@ -80,7 +80,8 @@ class Launch:
     `{python}`, so they need it; all that they require is listed too. The harness's own package is
     `("assisted-benchmark", "self")`. `files` are (path, digest) pairs, a relative path being the contract
     folder's and a digest plain SHA-256 as `sha256sum` has it; the server runs private copies of them, in
-    the places they have to each other. `unpinned` says that the closure is open. `control` asks for the
+    the places they have to each other. `in_place` are such pairs of what is used where it stands: files, and whole
+    folders (`mcp_router.trees`). `unpinned` says that the closure is open. `control` asks for the
     harness-only channel of a test workload.
     """
 
@@ -89,6 +90,7 @@ class Launch:
     cwd: str | None = None
     packages: tuple[tuple[str, str], ...] = ()
     files: tuple[tuple[str, Digest], ...] = ()
+    in_place: tuple[tuple[str, Digest], ...] = ()
     unpinned: bool = False
     control: bool = False
 
@@ -100,6 +102,7 @@ class Launch:
             "cwd": self.cwd,
             "packages": dict(self.packages),
             "files": dict(self.files),
+            **({"in_place": dict(self.in_place)} if self.in_place else {}),
             "unpinned": self.unpinned,
             "control": self.control,
         }

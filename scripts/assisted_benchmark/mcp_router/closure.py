@@ -29,21 +29,35 @@ _SUFFIXES: Final = tuple(all_suffixes())
 
 
 def opening(
-    launch: Launch, argv: tuple[str, ...], env: dict[str, str], cwd: str | None, files: Collection[str]
+    launch: Launch,
+    argv: tuple[str, ...],
+    env: dict[str, str],
+    cwd: str | None,
+    files: Collection[str],
+    folders: Collection[str] = (),
 ) -> str | None:
     """The first way to code that nothing pins, and what to do; None if there is none.
 
-    `argv`, `env`, `cwd` and the paths of `files` are those of the launch, filled in. No file is looked at.
+    `argv`, `env`, `cwd` and the paths of `files` and (in place) `folders` are those of the launch, filled in. No file
+    is looked at.
     """
+
+    def pinned(script: str) -> bool:
+        # A script that is used where it stands looks beside itself: only in a pinned folder is that pinned as well.
+        return script in files or any(os.path.normpath(script).startswith(f"{each}/") for each in folders)
+
     python = launch.argv[0] == PYTHON
     for name in env:
         if name.startswith(_LOADER) or name in _ELSEWHERE or (name == "PYTHONPATH" and not python):
             return f"`{name}` leads to code that nothing pins; leave it out"
     if not python:
-        if len(argv) > 1 and argv[1] not in files:
-            return f"what `{argv[0]}` runs for `{argv[1]}` is not pinned; let a script of `files` come first"
+        if len(argv) > 1 and not pinned(argv[1]):
+            return (
+                f"what `{argv[0]}` runs for `{argv[1]}` is not pinned; "
+                "let a script of `files` or of a folder of `in_place` come first"
+            )
         return None
-    if not launch.packages and not launch.files:
+    if not launch.packages and not launch.files and not launch.in_place:
         return "nothing pins what the interpreter runs; list `packages` or `files`"
     letters, program = interpreted(argv)
     for folder in search_path(argv, env):
@@ -57,7 +71,7 @@ def opening(
         return None
     if program[0].startswith("-"):
         return f"what `{program[0]}` makes the interpreter run is not pinned; name a module by `-m` or a script"
-    if program[0] not in files:
+    if not pinned(program[0]):
         return f"the script `{program[0]}` is not pinned; list it in `files` by this path ({{contract}}/…)"
     return None
 

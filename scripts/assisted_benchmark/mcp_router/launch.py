@@ -4,7 +4,7 @@ The digest covers the argument list, the names and values of the environment, th
 the links that argv[0] goes through, and the digests of every file of the closure. It is of this machine: a
 grant seals it, a contract cannot.
 
-The closure is the executable; the declared files; the files of the declared packages, with what the
+The closure is the executable; the declared files and folders; the files of the declared packages, with what the
 interpreter runs by itself at its start (of what is installed, nothing if `-S` is its first option); the modules
 where PYTHONPATH leads; and every program that the argument list or the environment names by its absolute path. It is
 open, and refused unless the contract says `unpinned`, when there is another way to code (`closure.opening`), or a
@@ -46,6 +46,7 @@ from assisted_benchmark.mcp_router.identity import (
     startup_files,
     unchanged,
 )
+from assisted_benchmark.mcp_router.trees import Tree, tree_of
 
 UNPINNED: Final = "artifacts: unpinned"
 UNPINNED_IMPORTS: Final = "imports: unpinned"
@@ -59,7 +60,8 @@ class Resolved:
     """A launch as it is on this machine.
 
     `executable` is what argv[0] leads to, by way of `links`. `copied` are the declared files: the server gets
-    private copies of exactly the bytes that were hashed. `watched` is the rest of the closure. `found` are the
+    private copies of exactly the bytes that were hashed. `trees` are the folders that are pinned where they stand, and
+    `watched` is the rest of the closure. `found` are the
     names that a `{python}` would find before the declared ones: its startup files, and where PYTHONPATH leads, with all
     modules below those places that are `searched`.
     """
@@ -71,6 +73,7 @@ class Resolved:
     executable: Artifact
     copied: tuple[Artifact, ...]
     watched: tuple[Artifact, ...]
+    trees: tuple[Tree, ...]
     found: tuple[str, ...]
     searched: tuple[str, ...]
     python: bool
@@ -79,6 +82,10 @@ class Resolved:
     @property
     def files(self) -> tuple[Artifact, ...]:
         """The whole closure."""
+        return (*self._single, *(file for tree in self.trees for file in tree.files))
+
+    @property
+    def _single(self) -> tuple[Artifact, ...]:
         return (self.executable, *self.copied, *self.watched)
 
     @cached_property
@@ -92,7 +99,8 @@ class Resolved:
                     "env": dict(self.env),
                     "cwd": self.cwd,
                     "links": list(self.links),
-                    "files": {each.path: each.digest for each in self.files},
+                    "files": {each.path: each.digest for each in self._single},
+                    "trees": {each.path: each.digest for each in self.trees},
                     "found": list(self.found),
                     "control": self.control,
                 }
@@ -101,7 +109,8 @@ class Resolved:
 
     def changed(self) -> tuple[str, ...]:
         """What is no longer as it was when this was resolved; empty if nothing is."""
-        paths = [each.path for each in self.files if not unchanged(each)]
+        paths = [each.path for each in self._single if not unchanged(each)]
+        paths += (path for tree in self.trees for path in tree.changed())
         if _links(self.argv[0]) != self.links:
             paths.append(self.argv[0])
         if self.python:
@@ -131,9 +140,12 @@ def resolve(launch: Launch, folder: Path, artifacts: Artifacts) -> Resolved:
     links = _links(argv[0])
     executable = _executable(links[-1], artifacts)
     copied = tuple(_pinned(folder, _filled(path, places), digest, artifacts) for path, digest in launch.files)
+    in_place = tuple(_in_place(folder, _filled(path, places), digest, artifacts) for path, digest in launch.in_place)
+    trees = tuple(each for each in in_place if isinstance(each, Tree))
     places_searched = searched(launch, argv, dict(env)) if python and not launch.unpinned else ()
     if not launch.unpinned:
-        _require_closed(launch, opening(launch, argv, dict(env), cwd, [each.path for each in copied]), artifacts)
+        pinned = [each.path for each in copied], [each.path for each in trees]
+        _require_closed(launch, opening(launch, argv, dict(env), cwd, *pinned), artifacts)
     watched = _packaged(launch, python, artifacts)
     for place in places_searched:
         watched.update((path, artifacts.file(path)) for path in _modules(place))
@@ -143,6 +155,7 @@ def resolve(launch: Launch, folder: Path, artifacts: Artifacts) -> Resolved:
         watched[path] = artifacts.file(path)
     if python:
         watched.update((path, artifacts.file(path)) for path in _startup_files(argv))
+    watched.update((each.path, each) for each in in_place if isinstance(each, Artifact))
     return Resolved(
         argv=argv,
         env=env,
@@ -151,6 +164,7 @@ def resolve(launch: Launch, folder: Path, artifacts: Artifacts) -> Resolved:
         executable=executable,
         copied=copied,
         watched=tuple(watched[path] for path in sorted(watched)),
+        trees=trees,
         found=_findable(argv, env, places_searched) if python else (),
         searched=places_searched,
         python=python,
@@ -168,6 +182,10 @@ def faults(launch: Launch, folder: Path, artifacts: Artifacts) -> Iterator[tuple
         (("files", path), partial(_pinned, folder, _filled(path, places), digest, artifacts))
         for path, digest in launch.files
     ]
+    looks += (
+        (("in_place", path), partial(_in_place, folder, _filled(path, places), digest, artifacts))
+        for path, digest in launch.in_place
+    )
     if launch.argv[0] != PYTHON:
         looks.append((("argv", 0), lambda: _executable(_links(_filled(launch.argv[0], places))[-1], artifacts)))
     sound = True
@@ -184,6 +202,7 @@ def faults(launch: Launch, folder: Path, artifacts: Artifacts) -> Iterator[tuple
             {name: _filled(value, places) for name, value in launch.env},
             launch.cwd,
             [os.path.join(folder.absolute(), _filled(path, places)) for path, _ in launch.files],
+            [os.path.normpath(os.path.join(folder.absolute(), _filled(path, places))) for path, _ in launch.in_place],
         )
         if why is not None:
             yield ("argv",), _open(why)
@@ -253,6 +272,14 @@ def _executable(path: str, artifacts: Artifacts) -> Artifact:
 def _pinned(folder: Path, name: str, digest: Digest, artifacts: Artifacts) -> Artifact:
     path = os.path.join(folder.absolute(), name)
     found = artifacts.file(path)
+    if found.digest != digest:
+        raise ServerError(Reason.ARTIFACT_DRIFT, f"`{path}` is {found.digest} and pinned as {digest}")
+    return found
+
+
+def _in_place(folder: Path, name: str, digest: Digest, artifacts: Artifacts) -> Artifact | Tree:
+    path = os.path.normpath(os.path.join(folder.absolute(), name))
+    found = tree_of(path, artifacts) if os.path.isdir(path) else artifacts.file(path)
     if found.digest != digest:
         raise ServerError(Reason.ARTIFACT_DRIFT, f"`{path}` is {found.digest} and pinned as {digest}")
     return found
