@@ -7,7 +7,7 @@ import shutil
 
 from assisted_benchmark.cli import exits
 from assisted_benchmark.cli.place import root_of
-from assisted_benchmark.cli.run import coloured, report
+from assisted_benchmark.cli.run import coloured, commands, report
 from assisted_benchmark.kernel.errors import HarnessError
 from assisted_benchmark.suite.runner import merge, new_run_directory
 
@@ -20,4 +20,5 @@ def command(arguments: argparse.Namespace) -> int:
     except HarnessError:
         shutil.rmtree(directory)  # nothing was merged, so nothing is the latest run
         raise
-    return exits.worst(report(result, directory, arguments, colour=coloured(), again=[]))
+    again = commands(result, arguments, [])
+    return exits.worst(report(result, directory, again, colour=coloured(), as_json=arguments.json))

@@ -28,6 +28,8 @@ _EXAMPLES = {
   assisted-benchmark verify                       the receipts of the latest run
   assisted-benchmark verify runs/0007""",
     "serve": """examples:
+  assisted-benchmark serve live/approve-once/plain                               a client plays the case
+  assisted-benchmark serve live/approve-once/plain --print-config                for the client's mcpServers
   assisted-benchmark serve --changes fabric --offline-endpoint --toolsets connectivity,mutate
   assisted-benchmark serve --changes fabric --origin https://api.equinix.com --toolsets mutate --ledger ~/changes
   assisted-benchmark serve --changes fabric --offline-endpoint --print-config    for the client's mcpServers
@@ -121,11 +123,12 @@ def parser() -> argparse.ArgumentParser:
     _root(merge)
     _json(merge)
 
-    serve = _verb(verbs, "serve", "serve an API's changes, or a registry's operations, over standard input and output")
+    serve = _verb(verbs, "serve", "serve a scenario, an API's changes or a registry's operations to an MCP client")
     kind = serve.add_mutually_exclusive_group(required=True)
+    kind.add_argument("scenario", nargs="?", metavar="SCENARIO|CASE", help="the case that the client plays")
     kind.add_argument("--changes", metavar="ID", help="the change contract (contracts/*.changes.yaml)")
     kind.add_argument("--registry", metavar="ID", help="the registry (contracts/*.registry.yaml)")
-    where = serve.add_mutually_exclusive_group(required=True)
+    where = serve.add_mutually_exclusive_group()
     where.add_argument("--origin", metavar="URL", help="where the changes go: https://HOST, or this machine by http")
     where.add_argument("--offline-endpoint", action="store_true", help="one in this process, to try it out")
     where.add_argument("--host-socket", type=Path, metavar="PATH", help="where the host of live instances listens")
@@ -134,6 +137,11 @@ def parser() -> argparse.ArgumentParser:
     serve.add_argument("--standing", metavar="NAMES", help="those that you consent to now, without being asked")
     serve.add_argument("--toolsets", metavar="SETS", help="such as `design,mutate` (default: those that only read)")
     serve.add_argument("--ledger", type=Path, metavar="DIR", help="keep what was done there (default: memory)")
+    serve.add_argument("--visibility", choices=("all", "open"), help="the scenario's tools that the client is shown")
+    serve.add_argument("--seed", type=whole(0), metavar="N", help="the seed of a scenario's ids and nonces (default 0)")
+    serve.add_argument(
+        "--durability", choices=("memory", "process", "power"), help="of a scenario's ledger (default process)"
+    )
     serve.add_argument("--print-config", action="store_true", help="print what an MCP client needs to know, and stop")
     _root(serve)
 

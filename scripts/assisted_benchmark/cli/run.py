@@ -65,7 +65,7 @@ def command(arguments: argparse.Namespace) -> int:
 
     result = evolve(run(cases, plan, on_case=ended), repeat=plan.repeat)
     progress.end()
-    codes = report(result, directory, arguments, colour=colour, again=_again(plan))
+    codes = report(result, directory, commands(result, arguments, _again(plan)), colour=colour, as_json=arguments.json)
     if result.interrupted:
         print(f"go on:  {command_line(arguments, 'run', '--resume', str(directory))}", file=sys.stderr)
     if guard is not None and guard.blocked:
@@ -74,27 +74,26 @@ def command(arguments: argparse.Namespace) -> int:
     return exits.worst(codes)
 
 
-def report(
-    result: RunResult, directory: Path, arguments: argparse.Namespace, *, colour: bool, again: list[str]
-) -> list[int]:
-    """Write and print what came of a run, its receipts verified; the exit codes that hold.
-
-    `again` are the flags of `run` that a case was run with.
-    """
+def report(result: RunResult, directory: Path, again: Commands, *, colour: bool, as_json: bool = False) -> list[int]:
+    """Write and print what came of a run, with its receipts verified; the exit codes that hold."""
     problems = verify_run(directory)
     record = record_bytes(result)
     (directory / "report.json").write_bytes(record)
     (directory / "junit.xml").write_bytes(junit(result))
-    if arguments.json:
+    if as_json:
         sys.stdout.buffer.write(record)
     else:
-        seed = ["--seed", str(result.seed)]
-        commands = Commands(command_line(arguments, "run", *seed, *again), command_line(arguments, "explain", *seed))
-        print(terminal(result, colour=colour, commands=commands))
+        print(terminal(result, colour=colour, commands=again))
         print(f"report: {directory}")
     for problem in problems:
         print(problem, file=sys.stderr)
     return _codes(result, problems)
+
+
+def commands(result: RunResult, arguments: argparse.Namespace, again: list[str]) -> Commands:
+    """How a case of this run is run again and explained; `again` are the flags of `run` that it was run with."""
+    seed = ["--seed", str(result.seed)]
+    return Commands(command_line(arguments, "run", *seed, *again), command_line(arguments, "explain", *seed))
 
 
 def coloured() -> bool:

@@ -140,6 +140,11 @@ class AgentSession:
         """What the agent did that fits nothing, and tools that broke; in order, bounded."""
         return tuple(self._oddities)
 
+    @property
+    def client(self) -> Json:
+        """What the client says that it is. It may say anything."""
+        return self._side.client
+
     def serve(self) -> None:
         """Answer until the agent closes its side or stops reading ours. Nothing runs any more when this returns."""
         try:

@@ -18,10 +18,10 @@ _WIDTH: Final = 100
 
 @frozen
 class Commands:
-    """The command lines, up to a case's id, that run it again and that explain it."""
+    """The command lines, up to a case's id, that run it again and that explain it, if any can."""
 
     again: str
-    why: str
+    why: str = ""
 
 
 def paint(text: str, verdict: Verdict, *, colour: bool) -> str:
@@ -52,7 +52,9 @@ def fault_line(case: CaseResult, *, colour: bool) -> str:
 
 def _failed(case: CaseResult, commands: Commands, *, colour: bool) -> str:
     lines = fault_lines(case)
-    lines += [f"again: {commands.again} {case.id}", f"why:   {commands.why} {case.id}"]
+    lines.append(f"again: {commands.again} {case.id}")
+    if commands.why:
+        lines.append(f"why:   {commands.why} {case.id}")
     return "\n".join([fault_line(case, colour=colour), *(f"    {shown(line, 2000)}" for line in lines)])
 
 

@@ -22,6 +22,7 @@ from assisted_benchmark.wire.frames import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     META_CAPABILITIES,
+    META_CLIENT_INFO,
     META_SERVER_INFO,
     META_SUBSCRIPTION,
     META_VERSION,
@@ -138,6 +139,7 @@ class ServerSide:
         self._capabilities: Json = {}
         self.stateless: bool | None = None  # None until the first request
         self.version = ""  # as agreed; empty before the handshake
+        self.client: Json = None  # what the client first said that it is; nothing is decided by it
 
     def judge(self, request: Request) -> Answer | ToolCall:
         """The answer to a request, or the call that it is."""
@@ -155,6 +157,7 @@ class ServerSide:
         if problem:
             return problem
         self.version = meta[META_VERSION]
+        self.client = self.client or meta.get(META_CLIENT_INFO)
         if request.method == "server/discover":
             return self._discover()
         if request.method == "subscriptions/listen" and self._offer.list_changed:
@@ -202,6 +205,7 @@ class ServerSide:
         if type(version) is not str or type(capabilities) is not dict:
             return Problem(INVALID_PARAMS, "`initialize` needs a protocolVersion and capabilities")
         self._capabilities = capabilities
+        self.client = request.params.get("clientInfo")
         self.version = version if version in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
         return {"protocolVersion": self.version, "serverInfo": self._offer.info(), **self._about()}
 
