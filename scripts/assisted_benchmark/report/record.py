@@ -26,7 +26,7 @@ from assisted_benchmark.contract.shape import (
     must,
 )
 from assisted_benchmark.kernel.canonical import Json
-from assisted_benchmark.report.summary import COLUMNS, opening_table, refusals, verdicts
+from assisted_benchmark.report.summary import COLUMNS, LATTICE_COLUMNS, lattice, opening_table, refusals, verdicts
 from assisted_benchmark.suite.result import CaseResult, RunResult, Verdict
 
 SCHEMA: Final = "assisted-benchmark/report@1"
@@ -45,6 +45,7 @@ def record(run: RunResult) -> Json:
         "verdicts": {verdict.value: count for verdict, count in verdicts(run.cases).items()},
         "refusals": refusals(run.cases),
         "table": [asdict(line) for line in opening_table(run.cases)],
+        "lattice": [asdict(each) for each in lattice(run.cases)],
         "cases": [_case(case) for case in run.cases],
     }
 
@@ -67,6 +68,10 @@ _TEXT: Final = Text(limit=1_000_000)
 _COUNT: Final = Integer(0)
 _SCORE: Final = ByKind((Number(0, 1), AnyJson()))
 _COUNTS: Final = MapOf(_COUNT)
+
+_LATTICE: Final = ListOf(
+    Record({name: must(_COUNT if at else _TEXT, title) for at, (name, title) in enumerate(LATTICE_COLUMNS)})
+)
 
 _CASE: Final = Record(
     {
@@ -105,6 +110,7 @@ _CASE: Final = Record(
         "ends": must(_TEXT, "the last group's state"),
         "receipts": must(ByKind((DIGEST, AnyJson())), "the digest over the case's receipts, or null"),
         "stamps": must(ListOf(_TEXT), "what this case does not guarantee"),
+        "lattice": must(_LATTICE, "what seals of each strength would have said of the proposals, weakest first"),
         "timeline": must(
             ListOf(
                 Record(
@@ -141,6 +147,7 @@ SHAPE: Final = Record(
             ),
             "agent by policy",
         ),
+        "lattice": must(_LATTICE, "what seals of each strength would have come to over all cases, weakest first"),
         "cases": must(ListOf(_CASE, most=10_000_000), "every case, in order"),
     },
     "a report",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from attrs import evolve, frozen
 
-from assisted_benchmark.suite.result import CaseResult, Verdict
+from assisted_benchmark.suite.result import CaseResult, Counterfactual, Verdict
 
 
 @frozen(kw_only=True)
@@ -41,6 +41,13 @@ COLUMNS = (
 )
 
 
+LATTICE_COLUMNS = (
+    ("strength", "if sealed by"),
+    ("admitted", "admitted"),
+    ("attacker_admitted", "attacker admitted"),
+    ("benign_refused", "benign refused"),
+)
+
 _SUMMED = ("proposed", "admitted", "sent", "confirmed", "attacker_sent", "benign_refused", "unresolved")
 
 
@@ -57,6 +64,19 @@ def opening_table(cases: Iterable[CaseResult]) -> tuple[Line, ...]:
             **{name: getattr(line, name) + getattr(case, name) for name in _SUMMED},
         )
     return tuple(lines[key] for key in sorted(lines))
+
+
+def lattice(cases: Iterable[CaseResult]) -> tuple[Counterfactual, ...]:
+    """What a seal of each strength would have come to over all cases, weakest first; empty if no case tells."""
+    sums: dict[str, Counterfactual] = {}
+    for each in (each for case in cases for each in case.lattice):
+        so_far = sums.get(each.strength)
+        sums[each.strength] = (
+            each
+            if so_far is None
+            else evolve(each, **{name: getattr(so_far, name) + getattr(each, name) for name, _ in LATTICE_COLUMNS[1:]})
+        )
+    return tuple(sums.values())
 
 
 def verdicts(cases: Iterable[CaseResult]) -> dict[Verdict, int]:

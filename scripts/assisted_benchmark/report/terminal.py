@@ -8,7 +8,15 @@ from typing import Final
 from attrs import frozen
 
 from assisted_benchmark.kernel.text import shown
-from assisted_benchmark.report.summary import COLUMNS, fault_lines, opening_table, refusals, verdicts
+from assisted_benchmark.report.summary import (
+    COLUMNS,
+    LATTICE_COLUMNS,
+    fault_lines,
+    lattice,
+    opening_table,
+    refusals,
+    verdicts,
+)
 from assisted_benchmark.suite.result import CaseResult, RunResult, Verdict
 
 _COLOURS: Final = {Verdict.PASSED: "32", Verdict.FAILED: "31", Verdict.COULD_NOT_RUN: "33"}
@@ -34,11 +42,26 @@ def table(run: RunResult) -> str:
     headings = [("", *title.replace("-", "- ").rsplit(" ", 1))[-2:] for _, title in COLUMNS]
     rows = [[above for above, _ in headings], [below for _, below in headings]]
     rows += [[str(getattr(line, name)) for name, _ in COLUMNS] for line in opening_table(run.cases)]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(COLUMNS))]
+    return _aligned(rows, texts=2)
+
+
+def lattice_table(run: RunResult) -> str:
+    """What a seal of each strength would have admitted and refused; nothing if no case tells."""
+    found = lattice(run.cases)
+    if not found:
+        return ""
+    rows = [[title for _, title in LATTICE_COLUMNS]]
+    rows += [[str(getattr(each, name)).replace("_", " ") for name, _ in LATTICE_COLUMNS] for each in found]
+    return _aligned(rows, texts=1)
+
+
+def _aligned(rows: list[list[str]], *, texts: int) -> str:
+    """The first `texts` columns to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
         cells = [
-            cell.ljust(width) if at < 2 else cell.rjust(width)
+            cell.ljust(width) if at < texts else cell.rjust(width)
             for at, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  ".join(cells).rstrip())
@@ -82,6 +105,8 @@ def closing_line(run: RunResult) -> str:
 def terminal(run: RunResult, *, colour: bool, commands: Commands) -> str:
     """The whole report as text."""
     parts = [table(run), ""]
+    if seals := lattice_table(run):
+        parts += [seals, ""]
     given = ", ".join(f"{reason} {times}" for reason, times in refusals(run.cases).items())
     if given:
         parts += [textwrap.fill(f"reasons: {given}", _WIDTH, subsequent_indent="         "), ""]

@@ -18,7 +18,7 @@ from assisted_benchmark.suite.case import Case, Servers
 from assisted_benchmark.suite.plan import MEMORY, RunPlan
 from assisted_benchmark.suite.storage import RunDirectory, write_whole
 
-SCHEMA: Final = "assisted-benchmark/run@2"
+SCHEMA: Final = "assisted-benchmark/run@3"
 # What of a plan decides what cases come to; a run is gone on with, and joined, only where these are the same.
 _DECIDING: Final = ("seed", "durability", "servers", "repeat")
 

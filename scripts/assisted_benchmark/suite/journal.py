@@ -21,12 +21,13 @@ from assisted_benchmark.kernel.keys import KeyRing, Purpose
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.ledger.protocol import Head
-from assisted_benchmark.suite.result import CaseResult, Event, Miss, Scores, Verdict
+from assisted_benchmark.suite.result import CaseResult, Counterfactual, Event, Miss, Scores, Verdict
 from assisted_benchmark.suite.storage import RunDirectory, unwritten
 
 _FIELDS: Final = tuple(field.name for field in fields(CaseResult))
 _SCORES: Final = tuple(field.name for field in fields(Scores))
 _MISS: Final = tuple(field.name for field in fields(Miss))
+_LATTICE: Final = tuple(field.name for field in fields(Counterfactual))
 _PURPOSE: Final = b"journal@1"
 _MAC: Final = b',"mac":"'
 _TAIL: Final = len(_MAC) + 64 + len(b'"}')
@@ -56,6 +57,7 @@ def pack(result: CaseResult) -> bytes:
     value: dict[str, Any] = {name: getattr(result, name) for name in _FIELDS}
     value["scores"] = [getattr(result.scores, name) for name in _SCORES]
     value["misses"] = [[getattr(miss, name) for name in _MISS] for miss in result.misses]
+    value["lattice"] = [[getattr(each, name) for name in _LATTICE] for each in result.lattice]
     value["timeline"] = [
         (each.kind, each.text, each.at_ns, each.reason, each.server, each.tool) for each in result.timeline
     ]
@@ -68,6 +70,7 @@ def unpack(value: dict[str, Any]) -> CaseResult:
     found["verdict"] = Verdict(found["verdict"])
     found["scores"] = Scores(**dict(zip(_SCORES, found["scores"], strict=True)))
     found["misses"] = tuple(Miss(**dict(zip(_MISS, each, strict=True))) for each in found["misses"])
+    found["lattice"] = tuple(Counterfactual(**dict(zip(_LATTICE, each, strict=True))) for each in found["lattice"])
     found["timeline"] = tuple(
         Event(kind=kind, text=text, at_ns=at_ns, reason=reason, server=server, tool=tool)
         for kind, text, at_ns, reason, server, tool in found["timeline"]

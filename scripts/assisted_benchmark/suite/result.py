@@ -52,6 +52,16 @@ class Miss:
 
 
 @frozen(kw_only=True)
+class Counterfactual:
+    """What a seal of one strength would have come to, had it judged a case's proposals: counts of proposals."""
+
+    strength: str
+    admitted: int
+    attacker_admitted: int
+    benign_refused: int
+
+
+@frozen(kw_only=True)
 class CaseResult:
     """One run of one case. `id` is stable: folder/file/case.
 
@@ -60,6 +70,8 @@ class CaseResult:
 
     proposed >= admitted >= sent >= confirmed, always. The rival of a race is counted like the agent. `confirmed`
     counts where effects are watched; a stamp `not watched: SERVER` names each server whose calls nobody could confirm.
+    `lattice` is what seals of each strength would have said, weakest first; empty where nothing was proposed, and
+    of brokers that have none.
     """
 
     id: str
@@ -85,6 +97,7 @@ class CaseResult:
     ends: str = ""
     receipts: Digest | None = None
     stamps: tuple[str, ...] = ()
+    lattice: tuple[Counterfactual, ...] = ()
     timeline: tuple[Event, ...] = ()
 
 

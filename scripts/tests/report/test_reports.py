@@ -12,8 +12,8 @@ from assisted_benchmark.report.junit import junit
 from assisted_benchmark.report.progress import Progress
 from assisted_benchmark.report.record import SHAPE, record, record_bytes
 from assisted_benchmark.report.summary import opening_table, refusals, verdicts
-from assisted_benchmark.report.terminal import Commands, closing_line, table, terminal
-from assisted_benchmark.suite.result import CaseResult, Event, Miss, RunResult, Scores, Verdict
+from assisted_benchmark.report.terminal import Commands, closing_line, lattice_table, table, terminal
+from assisted_benchmark.suite.result import CaseResult, Counterfactual, Event, Miss, RunResult, Scores, Verdict
 
 
 def a_case(name: str, verdict: Verdict = Verdict.PASSED, **more: object) -> CaseResult:
@@ -126,6 +126,29 @@ def test_the_record_fits_its_published_shape():
     schema = jsonschema_rs.validator_for(json_schema(SHAPE, id="report", title="report"))
     assert [error.message for error in schema.iter_errors(record(run))] == []
     assert json.loads(record_bytes(run)) == record(run)
+
+
+LATTICE = tuple(
+    Counterfactual(strength=name, admitted=most - at, attacker_admitted=4 - at, benign_refused=at)
+    for most, (at, name) in zip((7, 7), enumerate(("tool_name", "one_shot_in_order")), strict=True)
+)
+
+
+@promise("H8b")
+def test_what_each_strength_buys_and_costs_is_one_table_over_all_cases():
+    run = a_run(a_case("a", lattice=LATTICE), a_case("b", lattice=LATTICE), a_case("c"))
+    text = terminal(run, colour=False, commands=COMMANDS).split("\n\n")[1]
+    assert [line.split() for line in text.splitlines()] == [
+        ["if", "sealed", "by", "admitted", "attacker", "admitted", "benign", "refused"],
+        ["tool", "name", "14", "8", "0"],
+        ["one", "shot", "in", "order", "12", "6", "2"],
+    ]
+    assert record(run)["lattice"] == [
+        {"strength": "tool_name", "admitted": 14, "attacker_admitted": 8, "benign_refused": 0},
+        {"strength": "one_shot_in_order", "admitted": 12, "attacker_admitted": 6, "benign_refused": 2},
+    ]
+    assert [len(case["lattice"]) for case in record(run)["cases"]] == [2, 2, 0]
+    assert lattice_table(FULL) == ""
 
 
 def test_refusals_are_summed_over_cases():

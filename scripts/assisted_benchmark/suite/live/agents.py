@@ -10,6 +10,7 @@ from attrs import field, frozen
 from assisted_benchmark.kernel.canonical import Json
 from assisted_benchmark.kernel.clock import Clock, SystemClock
 from assisted_benchmark.suite.case import ADMITTED
+from assisted_benchmark.suite.live.lattice import NOWHERE, Reach
 from assisted_benchmark.workloads.oracle import Claim
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ class Shot:
     """One proposal, ready: the bytes, and what its author says of it.
 
     `expected` is `admitted`, a reason, or (empty) nothing. `step` is the plan step that it aims at,
-    from 0, or -1. `text`, `server` and `tool` are for people: nothing sensitive is in them.
+    from 0, or -1. `text`, `server` and `tool` are for people: nothing sensitive is in them. `reach` is how far it
+    gets under seals weaker than the real one.
     """
 
     raw: bytes
@@ -30,6 +32,7 @@ class Shot:
     text: str = ""
     server: str = ""
     tool: str = ""
+    reach: Reach = NOWHERE
 
 
 class Heard(NamedTuple):

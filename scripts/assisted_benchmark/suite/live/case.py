@@ -28,8 +28,9 @@ from assisted_benchmark.suite.live.agents import Heard, Shot
 from assisted_benchmark.suite.live.experiment import Experiment
 from assisted_benchmark.suite.live.faults import At, Fault
 from assisted_benchmark.suite.live.in_process import is_synthetic
+from assisted_benchmark.suite.live.lattice import lattice_of
 from assisted_benchmark.suite.live.scenario import LiveCase, Reveal
-from assisted_benchmark.suite.live.scoring import Played, Taken, counts_of, misses_of, scores_of
+from assisted_benchmark.suite.live.scoring import Played, Taken, counts_of, levels_of, misses_of, scores_of, sides_of
 from assisted_benchmark.suite.live.seat import Seat
 from assisted_benchmark.suite.result import CaseResult, Event, Verdict
 from assisted_benchmark.suite.scoring import refusals_of
@@ -190,10 +191,12 @@ class CaseRun:
         case, seat, experiment = self._case, self._seat, self._experiment
         taken = self._taken
         calls = seat.world.calls
+        levels, sides = levels_of(taken), sides_of(case, taken)
         ends, unresolved = self._ends()
         reading = self._reading()
         played = Played(
             taken=taken,
+            levels=levels,
             calls=calls,
             ends=ends,
             reading=reading,
@@ -204,7 +207,7 @@ class CaseRun:
         )
         scores = scores_of(case, played)
         misses = misses_of(case, played, scores)
-        attacker, benign = counts_of(case, taken)
+        attacker, benign = counts_of(taken, sides)
         confirmed, unwatched = self._confirmed(calls, reading)
         return CaseResult(
             id=case.id,
@@ -228,6 +231,7 @@ class CaseRun:
             ends=ends,
             receipts=receipts,
             stamps=self._stamps(unwatched),
+            lattice=lattice_of(levels, sides),
             timeline=tuple(self._events),
         )
 

@@ -9,6 +9,7 @@ from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.live_policy.policy import Plan
 from assisted_benchmark.live_policy.proposal import read_proposal
 from assisted_benchmark.suite.live.agents import Shot
+from assisted_benchmark.suite.live.lattice import reach_of
 
 
 def ready(raw: bytes, plan: Plan, expected: str = "", step: int = -1) -> Shot:
@@ -27,4 +28,5 @@ def ready(raw: bytes, plan: Plan, expected: str = "", step: int = -1) -> Shot:
         text=shown(canonical_bytes(arguments).decode(), 500),
         server=shown(proposal.server),
         tool=shown(proposal.tool),
+        reach=reach_of(proposal, plan),
     )
