@@ -27,7 +27,8 @@ integer beyond 2^53-1 are refused as one.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
 
 import orjson
 import rfc8785
@@ -56,12 +57,16 @@ __all__ = [
     "Canonical",
     "Json",
     "canonical_bytes",
+    "canonical_texts",
     "parse",
     "parse_telling",
     "plain_bytes",
     "plain_strings",
     "strings_in",
 ]
+
+# Objects and lists of texts.
+Texts: TypeAlias = str | Mapping[str, "Texts"] | Sequence["Texts"]
 
 NOT_PLAIN: Final = -1
 _SORTED: Final = orjson.OPT_SORT_KEYS
@@ -115,6 +120,18 @@ def canonical_bytes(value: Json) -> bytes:
             return written
     check(value)
     return rfc8785.dumps(value)
+
+
+def canonical_texts(texts: Texts) -> bytes:
+    """As `canonical_bytes`, of a value that is made of texts only: without a walk.
+
+    `orjson` orders keys as RFC 8785 does unless one has a character beyond U+FFFF, and then its bytes are not ASCII.
+    """
+    try:
+        written = orjson.dumps(texts, option=_SORTED)
+    except orjson.JSONEncodeError:
+        return canonical_bytes(texts)  # which says what is wrong
+    return written if written.isascii() and b"\\u0000" not in written else canonical_bytes(texts)
 
 
 @frozen

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import orjson
 from attrs import frozen
 
-from assisted_benchmark.kernel.canonical import Json, canonical_bytes, parse
+from assisted_benchmark.kernel.canonical import Json, canonical_bytes, canonical_texts, parse
 from assisted_benchmark.kernel.digest import Digest, digest_of
 from assisted_benchmark.kernel.errors import CanonicalError, InputError, MisuseError
 from assisted_benchmark.kernel.keys import Key
@@ -71,7 +71,7 @@ class Binding(NamedTuple):
     def record(self) -> bytes:
         """What the ledger keeps with the run."""
         # Copied: the writer's own buffer is larger than its text, and a ledger keeps a record for good.
-        return bytes(memoryview(canonical_bytes(list(self))))
+        return bytes(memoryview(canonical_texts(list(self))))
 
     @classmethod
     def of_record(cls, record: bytes) -> Binding:
@@ -86,7 +86,7 @@ class Binding(NamedTuple):
 def content_of(binding: Binding, ledger: str, plan: Plan, launches: Mapping[str, Digest]) -> bytes:
     """The grant's canonical bytes. `launches` are the digests of what each server's launch resolved to here."""
     lifetime = plan.policy.expires_after_ns
-    header = canonical_bytes(
+    header = canonical_texts(
         {
             "run": binding.run,
             "nonce": binding.nonce,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 
+import pytest
 import rfc8785
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from assisted_benchmark.kernel.canonical import (
     SAFE_INTEGER,
     Canonical,
     canonical_bytes,
+    canonical_texts,
     parse,
     parse_telling,
     plain_bytes,
@@ -234,3 +236,26 @@ def test_every_spelling_of_a_value_has_the_values_bytes(pair):
 def test_keys_come_in_the_order_of_their_utf_16_code_units(value):
     keys = list(json.loads(canonical_bytes(value)))
     assert keys == sorted(value, key=lambda key: key.encode("utf-16-be"))
+
+
+_ANY_TEXT = st.text(st.characters())  # with NUL and lone surrogates
+
+
+@promise("K3")
+@given(
+    st.recursive(
+        _ANY_TEXT, lambda each: st.lists(each, max_size=4) | st.dictionaries(_ANY_TEXT, each, max_size=4), max_leaves=8
+    )
+)
+@example({"\U00010000": "a", "\uffff": "b"})
+@example(["\x00"])
+@example({"\ud800": ""})
+def test_texts_are_written_without_a_walk_as_they_are_with_one(value):
+    try:
+        written = canonical_bytes(value)
+    except CanonicalError as error:
+        with pytest.raises(CanonicalError) as caught:
+            canonical_texts(value)
+        assert caught.value.reason is error.reason
+        return
+    assert canonical_texts(value) == written

@@ -72,7 +72,12 @@ def has_model(server: Server) -> bool:
 def cassette_of(server: Server, folder: str) -> Path | None:
     """The cassette that the server is played back from, if it is."""
     argv = server.launch.argv
-    return Path(argv[-1].replace("{contract}", folder)) if _RECORDED in argv else None
+    return _cassette_path(argv[-1], folder) if _RECORDED in argv else None
+
+
+@lru_cache(maxsize=64)
+def _cassette_path(template: str, folder: str) -> Path:
+    return Path(template.replace("{contract}", folder))
 
 
 def is_synthetic(server: Server) -> bool:
