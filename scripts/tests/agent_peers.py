@@ -66,6 +66,7 @@ class Agent:
         instructions="",
         resources=None,
         session=("run-1", "agent-1"),
+        face=None,
         **options,
     ):
         ours, self._said = os.pipe()
@@ -73,7 +74,7 @@ class Agent:
         self._ours = (ours, theirs)
         self._kept = b""
         self.session = AgentSession(
-            Face(tools, instructions, resources),
+            face or Face(tools, instructions, resources),
             Session(*session),
             clock or SystemClock(),
             read_fd=ours,
