@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 class Shot:
     """One proposal, ready: the bytes, and what its author says of it.
 
-    `expected` is `admitted`, a reason, or (empty) nothing. `step` is the plan step that it aims at,
-    from 0, or -1. `text`, `server` and `tool` are for people: nothing sensitive is in them. `reach` is how far it
-    gets under seals weaker than the real one.
+    `expected` is `admitted`, a reason, or (empty) nothing; a `hostile` one must be refused, for whatever reason.
+    `step` is the plan step that it aims at, from 0, or -1. `text`, `server` and `tool` are for people: nothing
+    sensitive is in them. `reach` is how far it gets under seals weaker than the real one.
     """
 
     raw: bytes
     expected: str = ""
+    hostile: bool = False
     step: int = -1
     text: str = ""
     server: str = ""

@@ -27,6 +27,7 @@ from assisted_benchmark.live_policy.trust import Pins
 from assisted_benchmark.suite.case import ADMITTED, Servers, folder_of
 from assisted_benchmark.suite.live.agents import CaseAgent, Shot
 from assisted_benchmark.suite.live.faults import Fault, Kind
+from assisted_benchmark.suite.live.generated import Generated, shots_of
 from assisted_benchmark.suite.live.in_process import has_model
 from assisted_benchmark.suite.live.scenario import (
     BROKER,
@@ -55,6 +56,7 @@ _ENDS: Final = {
     Reason.RESULT_INVALID.value: State.UNRESOLVED,
     Reason.OUTCOME_UNKNOWN.value: State.UNRESOLVED,
 }
+_REFUSED: Final = "refused"  # for whatever reason
 # After these it cannot be told from the decisions alone whether the group is still open.
 _OPEN_OR_NOT: Final = frozenset({Reason.SERVER_UNAVAILABLE.value, Reason.EXHAUSTED.value})
 
@@ -121,7 +123,7 @@ class _Expansion:
         plan = self._plan(run, in_run)
         if plan is None:
             return None
-        playing = self._agent(agent, plan, (*in_agent, "agent"))
+        playing = self._agent(agent, plan, faults, (*in_agent, "agent"))
         self._check_faults(faults, plan, playing, in_faults)
         return self._case(name, scenario.because, plan, playing, run, faults, _derived(expect, playing, plan, faults))
 
@@ -200,13 +202,15 @@ class _Expansion:
             )
         return tables[plan.task]
 
-    def _agent(self, agent: AgentSpec, plan: Plan, path: Path) -> CaseAgent:
+    def _agent(self, agent: AgentSpec, plan: Plan, faults: tuple[Fault, ...], path: Path) -> CaseAgent:
         name = _name(agent)
         if isinstance(agent, Scripted):
             shots = tuple(
                 self._shot(turn, plan, 1, "", (*path, "script", index)) for index, turn in enumerate(agent.turns)
             )
             return CaseAgent(name=name, shots=shots)
+        if isinstance(agent, Generated):
+            return CaseAgent(name=name, shots=shots_of(agent, plan, sure=not faults))
         if agent is Sanity.NOP:
             return CaseAgent(name=name)
         choice = agent.choose if isinstance(agent, Playing) else ""
@@ -288,6 +292,8 @@ def _usual_servers(plan: Plan) -> Servers:
 def _name(agent: AgentSpec) -> str:
     if isinstance(agent, Playing):
         return f"plan:{agent.choose}" if agent.choose else "plan"
+    if isinstance(agent, Generated):
+        return f"generated:{agent.kind}"
     return "script" if isinstance(agent, Scripted) else str(agent)
 
 
@@ -297,6 +303,10 @@ def _planned(step: PlannedStep, candidate: Candidate, plan: Plan) -> Shot:
     return ready(raw, plan, ADMITTED, step.index)
 
 
+def _word(shot: Shot) -> str:
+    return _REFUSED if shot.hostile else shot.expected
+
+
 def _derived(expect: Expect, agent: CaseAgent, plan: Plan, faults: tuple[Fault, ...]) -> Expect:
     if faults:
         return expect
@@ -304,7 +314,7 @@ def _derived(expect: Expect, agent: CaseAgent, plan: Plan, faults: tuple[Fault, 
     if decisions is None:
         if agent.plan and expect.refused is not None:
             return expect  # at which step it comes, nobody said
-        said = (ADMITTED,) * len(agent.plan) if agent.plan else tuple(shot.expected for shot in agent.shots)
+        said = (ADMITTED,) * len(agent.plan) if agent.plan else tuple(map(_word, agent.shots))
         if expect.refused is not None:
             said = (*said[:-1], expect.refused.value)
         if not all(said):
@@ -315,10 +325,12 @@ def _derived(expect: Expect, agent: CaseAgent, plan: Plan, faults: tuple[Fault, 
     for step in plan.steps[: len(states)]:
         counts[step.server.id] += 1
     calls = None if Reason.OUTCOME_UNKNOWN in decisions else tuple(sorted(counts.items()))
-    ends = None if _OPEN_OR_NOT & set(decisions) else (states[-1] if len(states) == len(plan.steps) else State.SEALED)
+    hostile = decisions.count(_REFUSED)
+    open_or_not = hostile >= plan.policy.max_refusals or _OPEN_OR_NOT & set(decisions)
+    ends = None if open_or_not else (states[-1] if len(states) == len(plan.steps) else State.SEALED)
     return evolve(
         expect,
-        decisions=decisions,
+        decisions=None if hostile else decisions,
         calls=calls if expect.calls is None else expect.calls,
         ends=ends and ends.value if expect.ends is None else expect.ends,
     )

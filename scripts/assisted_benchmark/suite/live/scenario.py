@@ -21,6 +21,7 @@ from assisted_benchmark.live_policy.trust import Pins
 from assisted_benchmark.suite.case import Servers
 from assisted_benchmark.suite.live.agents import CaseAgent
 from assisted_benchmark.suite.live.faults import Fault, Kind
+from assisted_benchmark.suite.live.generated import Generated
 
 BROKER: Final = "live"
 # What comes of a reconciliation that is not refused.
@@ -113,7 +114,7 @@ class Scripted:
     turns: tuple[Turn, ...]
 
 
-AgentSpec: TypeAlias = Playing | Scripted | Sanity
+AgentSpec: TypeAlias = Playing | Scripted | Generated | Sanity
 
 
 @frozen(kw_only=True)

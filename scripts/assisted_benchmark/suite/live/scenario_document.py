@@ -10,6 +10,7 @@ from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.suite.case import Servers
 from assisted_benchmark.suite.live.faults import Fault
+from assisted_benchmark.suite.live.generated import Generated, Maker
 from assisted_benchmark.suite.live.scenario import (
     AgentSpec,
     Candidates,
@@ -109,6 +110,9 @@ def _agent(value: Json, path: Path, problems: Problems) -> AgentSpec:
         return Playing() if value == "plan" else Sanity(value)
     if "plan" in value:
         return Playing(choose=value["plan"])
+    if "generated" in value:
+        made = value["generated"]
+        return Generated(**made | {"kind": Maker(made.get("kind", Maker.RANDOM))})
     return Scripted(
         turns=tuple(_turn(turn, (*path, "script", index), problems) for index, turn in enumerate(value["script"]))
     )

@@ -25,6 +25,7 @@ from assisted_benchmark.kernel.reasons import LIVE_ORDER
 from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.suite.case import ADMITTED, Servers
 from assisted_benchmark.suite.live.faults import USUAL, At, Edits, Kind
+from assisted_benchmark.suite.live.generated import MOST, SO_MANY, Maker
 from assisted_benchmark.suite.live.scenario import RECORDED, Reveal, Sanity, Visibility
 from assisted_benchmark.suite.strikes import Written
 from assisted_benchmark.suite.tables import CLOCK, LINE, REASONS_PAGE, SCORES, TAGS, table
@@ -122,6 +123,14 @@ _TURN: Final = ByKey(
         "step": Record({"step": must(_STEP, "the plan's step, from 1"), **CHANGES, **_OUTCOME}, "a turn"),
     }
 )
+_GENERATED: Final = Record(
+    {
+        "seed": may(Integer(0), "what the proposals are made from; 0 unless said"),
+        "proposals": may(Integer(1, MOST), f"how many it makes; {SO_MANY} unless said"),
+        "kind": may(Word(tuple(Maker)), "without order, or along the plan with mistakes; random unless said"),
+    },
+    "a generated agent",
+)
 _AGENT: Final = ByKind(
     (
         Word(("plan", *(sanity.value for sanity in Sanity))),
@@ -129,6 +138,9 @@ _AGENT: Final = ByKind(
             {
                 "plan": Record({"plan": must(NAME, "the candidate it chooses")}, "an agent"),
                 "script": Record({"script": must(ListOf(_TURN, most=1000), "what it proposes, in order")}, "an agent"),
+                "generated": Record(
+                    {"generated": must(_GENERATED, "it makes its proposals out of a seed")}, "an agent"
+                ),
             }
         ),
     )
