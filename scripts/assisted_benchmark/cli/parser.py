@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
+from assisted_benchmark.cli.pin_arguments import DRIFT_EXAMPLES, PIN_EXAMPLES, add_drift, add_pin
+
 PROGRAM = "assisted-benchmark"
 
 _EXAMPLES = {
@@ -42,6 +44,8 @@ environment:
   assisted-benchmark new one-network --policy fabric --candidate network    of a change contract""",
     "merge": """example:
   assisted-benchmark merge runs/0001 runs/0002    one report of the shards 1/2 and 2/2""",
+    "pin": PIN_EXAMPLES,
+    "drift": DRIFT_EXAMPLES,
     "doctor": """example:
   assisted-benchmark doctor""",
     "completion": """example:
@@ -154,6 +158,15 @@ def parser() -> argparse.ArgumentParser:
         "--candidate", metavar="NAME", help="the candidate, or change type, its agent chooses (default: the first)"
     )
     _root(new)
+
+    pin = _verb(verbs, "pin", "write a contract from a live server")
+    add_pin(pin)
+    _root(pin)
+
+    drift = _verb(verbs, "drift", "compare pinned servers with what they are now")
+    add_drift(drift)
+    _root(drift)
+    _json(drift)
 
     doctor = _verb(verbs, "doctor", "say whether this machine can run the suite")
     _root(doctor)

@@ -29,6 +29,7 @@ from assisted_benchmark.contract.shape import (
     NAME,
     AnyJson,
     ByKey,
+    Fault,
     Flag,
     ListOf,
     MapOf,
@@ -50,10 +51,25 @@ from assisted_benchmark.kernel.text import did_you_mean, shown
 
 MAX_TOOL_LIST: Final = 32 * MIB
 
+# Stands for the effect of a tool in a contract that was just pinned, until a person has said it.
+FILL_IN: Final = "FILL_IN"
+
 _PLACEHOLDERS: Final = ("python", "contract", "package")
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
 _PINNING: Final = ("packages", "files", "in_place")
 _KEY: Final = Text(what="a name", limit=256)  # names are judged with a reason of their own, below
+
+
+class _EffectWord(Word):
+    """The effect of a tool: a person's word, so a place that waits for it is told of as that."""
+
+    def look(self, value: Json, path: Place, faults: list[Fault]) -> None:
+        if value == FILL_IN:
+            detail = f"what a call of `{shown(str(path[-2]), 60)}` does is not filled in yet"
+            faults.append(Fault(Reason.MISSING_KEY, path, detail, f"write {', '.join(self.words)}"))
+        else:
+            super().look(value, path, faults)
+
 
 _LAUNCH: Final = Record(
     {
@@ -89,7 +105,7 @@ _LAUNCH: Final = Record(
 _TOOL: Final = Record(
     {
         "effect": must(
-            Word(tuple(each.value for each in Effect)),
+            _EffectWord(tuple(each.value for each in Effect)),
             "What a call does: observe reads, act changes, plan_only answers with text for people, external "
             "reaches beyond the run. The server's own annotations never change it.",
         ),

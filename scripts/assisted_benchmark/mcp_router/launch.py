@@ -14,9 +14,7 @@ declared package needs one that is not declared.
 from __future__ import annotations
 
 import os
-import re
 import stat
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
 from pathlib import Path
@@ -39,19 +37,18 @@ from assisted_benchmark.mcp_router.closure import (
     searched,
 )
 from assisted_benchmark.mcp_router.identity import (
-    PACKAGE,
     Artifact,
     Artifacts,
     normal_name,
     startup_files,
     unchanged,
 )
-from assisted_benchmark.mcp_router.trees import Tree, tree_of
+from assisted_benchmark.mcp_router.templates import filled, pinned_file, pinned_in_place, places
+from assisted_benchmark.mcp_router.trees import Tree
 
 UNPINNED: Final = "artifacts: unpinned"
 UNPINNED_IMPORTS: Final = "imports: unpinned"
 
-_PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
 _MAX_LINKS: Final = 40
 
 
@@ -125,10 +122,10 @@ def resolve(launch: Launch, folder: Path, artifacts: Artifacts) -> Resolved:
         ServerError: launch_failed if it cannot be started as it stands, artifact_drift if a file or a
             package is not the one that was pinned.
     """
-    places = _places(folder)
-    argv = tuple(_filled(each, places) for each in launch.argv)
-    env = tuple(sorted((name, _filled(value, places)) for name, value in launch.env))
-    cwd = None if launch.cwd is None else _filled(launch.cwd, places)
+    known = places(folder)
+    argv = tuple(filled(each, known) for each in launch.argv)
+    env = tuple(sorted((name, filled(value, known)) for name, value in launch.env))
+    cwd = None if launch.cwd is None else filled(launch.cwd, known)
     _check_texts(argv, env)
     if not os.path.isabs(argv[0]):
         raise ServerError(
@@ -139,8 +136,10 @@ def resolve(launch: Launch, folder: Path, artifacts: Artifacts) -> Resolved:
     python = launch.argv[0] == PYTHON
     links = _links(argv[0])
     executable = _executable(links[-1], artifacts)
-    copied = tuple(_pinned(folder, _filled(path, places), digest, artifacts) for path, digest in launch.files)
-    in_place = tuple(_in_place(folder, _filled(path, places), digest, artifacts) for path, digest in launch.in_place)
+    copied = tuple(pinned_file(folder, filled(path, known), digest, artifacts) for path, digest in launch.files)
+    in_place = tuple(
+        pinned_in_place(folder, filled(path, known), digest, artifacts) for path, digest in launch.in_place
+    )
     trees = tuple(each for each in in_place if isinstance(each, Tree))
     places_searched = searched(launch, argv, dict(env)) if python and not launch.unpinned else ()
     if not launch.unpinned:
@@ -177,17 +176,17 @@ def faults(launch: Launch, folder: Path, artifacts: Artifacts) -> Iterator[tuple
 
     Of packages nothing is said: which are installed is each machine's own matter.
     """
-    places = _places(folder)
+    known = places(folder)
     looks: list[tuple[tuple[str | int, ...], Callable[[], object]]] = [
-        (("files", path), partial(_pinned, folder, _filled(path, places), digest, artifacts))
+        (("files", path), partial(pinned_file, folder, filled(path, known), digest, artifacts))
         for path, digest in launch.files
     ]
     looks += (
-        (("in_place", path), partial(_in_place, folder, _filled(path, places), digest, artifacts))
+        (("in_place", path), partial(pinned_in_place, folder, filled(path, known), digest, artifacts))
         for path, digest in launch.in_place
     )
     if launch.argv[0] != PYTHON:
-        looks.append((("argv", 0), lambda: _executable(_links(_filled(launch.argv[0], places))[-1], artifacts)))
+        looks.append((("argv", 0), lambda: _executable(_links(filled(launch.argv[0], known))[-1], artifacts)))
     sound = True
     for where, look in looks:
         try:
@@ -198,11 +197,11 @@ def faults(launch: Launch, folder: Path, artifacts: Artifacts) -> Iterator[tuple
     if sound and not launch.unpinned:
         why = opening(
             launch,
-            tuple(_filled(each, places) for each in launch.argv),
-            {name: _filled(value, places) for name, value in launch.env},
+            tuple(filled(each, known) for each in launch.argv),
+            {name: filled(value, known) for name, value in launch.env},
             launch.cwd,
-            [os.path.join(folder.absolute(), _filled(path, places)) for path, _ in launch.files],
-            [os.path.normpath(os.path.join(folder.absolute(), _filled(path, places))) for path, _ in launch.in_place],
+            [os.path.join(folder.absolute(), filled(path, known)) for path, _ in launch.files],
+            [os.path.normpath(os.path.join(folder.absolute(), filled(path, known))) for path, _ in launch.in_place],
         )
         if why is not None:
             yield ("argv",), _open(why)
@@ -220,21 +219,6 @@ def _may_import(launch: Launch) -> bool:
     if launch.argv[0] != PYTHON:
         return len(launch.argv) > 1  # of what another program imports nothing is known
     return "S" not in interpreted(launch.argv)[0] or bool(search_path(launch.argv, dict(launch.env)))
-
-
-def _places(folder: Path) -> dict[str, str]:
-    """What the placeholders stand for."""
-    return {"python": sys.executable, "contract": str(folder.absolute()), "package": str(PACKAGE.parent)}
-
-
-def _filled(text: str, places: dict[str, str]) -> str:
-    def place(match: re.Match[str]) -> str:
-        if match[1] not in places:
-            known = ", ".join(f"{{{name}}}" for name in places)
-            raise ServerError(Reason.LAUNCH_FAILED, f"`{match[0]}` in `{text}` is no placeholder; known are {known}")
-        return places[match[1]]
-
-    return _PLACEHOLDER.sub(place, text)
 
 
 def _check_texts(argv: tuple[str, ...], env: tuple[tuple[str, str], ...]) -> None:
@@ -267,22 +251,6 @@ def _executable(path: str, artifacts: Artifacts) -> Artifact:
                 Reason.LAUNCH_FAILED, f"`{path}` is a script; name its interpreter first, and it as a file"
             )
     return executable
-
-
-def _pinned(folder: Path, name: str, digest: Digest, artifacts: Artifacts) -> Artifact:
-    path = os.path.join(folder.absolute(), name)
-    found = artifacts.file(path)
-    if found.digest != digest:
-        raise ServerError(Reason.ARTIFACT_DRIFT, f"`{path}` is {found.digest} and pinned as {digest}")
-    return found
-
-
-def _in_place(folder: Path, name: str, digest: Digest, artifacts: Artifacts) -> Artifact | Tree:
-    path = os.path.normpath(os.path.join(folder.absolute(), name))
-    found = tree_of(path, artifacts) if os.path.isdir(path) else artifacts.file(path)
-    if found.digest != digest:
-        raise ServerError(Reason.ARTIFACT_DRIFT, f"`{path}` is {found.digest} and pinned as {digest}")
-    return found
 
 
 def _packaged(launch: Launch, python: bool, artifacts: Artifacts) -> dict[str, Artifact]:

@@ -67,7 +67,7 @@ class Launcher:
     """
 
     def __init__(self) -> None:
-        self._artifacts = Artifacts()
+        self.artifacts = Artifacts()
         self._resolved: dict[tuple[Launch, Path], Resolved] = {}
         self._lock = threading.Lock()
         self._warden: subprocess.Popen[bytes] | None = None
@@ -89,7 +89,7 @@ class Launcher:
         with self._lock:
             known = self._resolved.get((launch, folder))
             if known is None or known.changed():
-                known = self._resolved[launch, folder] = resolve(launch, folder, self._artifacts)
+                known = self._resolved[launch, folder] = resolve(launch, folder, self.artifacts)
             return known
 
     def start(self, resolved: Resolved, control: int | None = None) -> Process:
@@ -163,7 +163,7 @@ class Launcher:
                 self._top = None
 
     def _open(self, expected: Artifact) -> int:
-        fd, found = self._artifacts.open(expected.path)
+        fd, found = self.artifacts.open(expected.path)
         if found.digest != expected.digest or found.key[:2] != expected.key[:2]:
             os.close(fd)
             raise ServerError(Reason.ARTIFACT_DRIFT, f"`{expected.path}` changed after it was checked")

@@ -17,7 +17,7 @@ from marks import promise
 from assisted_benchmark.cli.main import main
 from assisted_benchmark.cli.parser import parser
 
-VERBS = ("run", "list", "explain", "lint", "verify", "merge", "serve", "new", "doctor", "completion")
+VERBS = ("run", "list", "explain", "lint", "verify", "merge", "serve", "new", "pin", "drift", "doctor", "completion")
 
 
 @promise("H20")

@@ -16,7 +16,7 @@ from router_bench import a_launch, a_script
 from assisted_benchmark.contract.model import Launch
 from assisted_benchmark.kernel.errors import ServerError
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.mcp_router import identity, launch
+from assisted_benchmark.mcp_router import identity, templates
 from assisted_benchmark.mcp_router.identity import Artifacts, sha256_of
 from assisted_benchmark.mcp_router.launch import resolve
 
@@ -49,7 +49,7 @@ def test_placeholders_stand_for_the_interpreter_the_contracts_folder_and_our_pac
 
 def test_our_package_is_named_by_its_folder_where_the_interpreter_would_find_it_by_itself_as_well(monkeypatch):
     site = sysconfig.get_path("purelib")
-    monkeypatch.setattr(launch, "PACKAGE", Path(site) / "assisted_benchmark")
+    monkeypatch.setattr(templates, "PACKAGE", Path(site) / "assisted_benchmark")
     assert resolved(open_python(env=(("PYTHONPATH", "{package}"),))).env == (("PYTHONPATH", site),)
 
 

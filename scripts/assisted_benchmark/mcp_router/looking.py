@@ -1,0 +1,73 @@
+"""One look at a server: started from its template, asked what it is and lists, and ended. No call is ever made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from attrs import frozen
+
+from assisted_benchmark.contract.model import Launch
+from assisted_benchmark.kernel.canonical import Json
+from assisted_benchmark.kernel.clock import SECOND, Clock, Deadline
+from assisted_benchmark.kernel.errors import ServerError
+from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.mcp_router.last_words import last_words, secrets_of
+from assisted_benchmark.mcp_router.launch import Resolved
+from assisted_benchmark.mcp_router.process import GRACE_NS, Launcher
+from assisted_benchmark.wire.client_session import ClientSession
+from assisted_benchmark.wire.outcomes import Connected, Limits
+
+_CLOSE_NS: Final = 10 * SECOND
+_RELISTINGS: Final = 3
+
+
+@frozen
+class Seen:
+    """What a server showed: what was started, what it says it is (labels), its raw tools."""
+
+    resolved: Resolved
+    connected: Connected
+    tools: tuple[Json, ...]
+
+
+def look(
+    launch: Launch, folder: Path, capabilities: Json, launcher: Launcher, clock: Clock, deadline: Deadline
+) -> Seen:
+    """Start the server, list its tools as a client with these capabilities sees them, and end it.
+
+    Raises:
+        ServerError: it cannot be started as pinned, cannot be understood, or does not list its tools whole.
+    """
+    resolved = launcher.resolve(launch, folder)
+    process = launcher.start(resolved)
+    limits = Limits()
+    session = ClientSession(
+        process.stdout, process.stdin, process.stderr, clock, limits=limits, capabilities=capabilities
+    )
+    try:
+        try:
+            connected = session.connect(deadline)
+            tools = session.list_tools(deadline)
+            for _ in range(_RELISTINGS):
+                session.drain()
+                if not session.tools_changed or session.watch_lost:
+                    break
+                tools = session.list_tools(deadline)
+            else:
+                raise ServerError(Reason.INCOMPLETE_LISTING, "the tool list kept changing while it was read")
+        finally:
+            gone = session.closed
+            ending = process.stop(session.finish, deadline=Deadline.after(clock, _CLOSE_NS), grace_ns=GRACE_NS)
+    except ServerError as error:
+        status = ending.status if gone and ending.by in {"exit", "stdin"} else None
+        tail = session.stderr_tail
+        secrets = secrets_of(launch.env, resolved.env)
+        said = last_words(status, tail, secrets, cut=len(tail) >= limits.stderr_tail)
+        raise ServerError(error.reason, error.detail + said) from error
+    finally:
+        session.close()
+    changed = resolved.changed()
+    if changed:
+        raise ServerError(Reason.ARTIFACT_DRIFT, f"`{changed[0]}` changed while the server ran")
+    return Seen(resolved, connected, tuple(tools))
