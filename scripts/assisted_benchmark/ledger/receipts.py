@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import sha256
+from itertools import repeat
 from re import Pattern
 from typing import Any, Final
 
@@ -32,6 +33,7 @@ from assisted_benchmark.ledger.states import TransitionTable
 SCHEMA: Final = "assisted-benchmark/receipt@1"
 DECISION: Final = "decision"
 OUTCOME: Final = "outcome"
+_OUTCOME: Final = OUTCOME.encode()
 
 # A line's keys in RFC 8785 order. Every value but `seq` is a string: nanoseconds exceed 2^53.
 _KEYS: Final = (
@@ -58,7 +60,9 @@ _KEYS: Final = (
 _QUOTES: Final = 4 * len(_KEYS) - 2
 # What a walk over a chain needs of a line, in the order of its keys.
 _WALKED: Final = ("before", "group", "kind", "prev", "seq", "state")
-_ELSEWHERE: Final = ("a receipt of another chain",)
+_ELSEWHERE: Final = (b"a receipt of another chain",)
+# So many lines are read at a time.
+_AT_ONCE: Final = 64
 # What a text may hold only behind a backslash, and that. Quotes are told by the line's shape.
 _ESCAPED: Final = bytes(range(0x20)) + b"\\"
 _FIRST_BYTES: Final = b'{"arguments":"'
@@ -206,8 +210,8 @@ def _read(line: bytes) -> dict[str, Any] | None:
     return value
 
 
-def _spelling(**known: str) -> Pattern[str]:
-    """What a receipt's line looks like where no text has an escape; `known` are fields whose values are given.
+def _spelling(**known: str) -> Pattern[bytes]:
+    """What a line among lines looks like where no text has an escape; `known` are fields whose values are given.
 
     The groups are what a walk needs of it. A text is all up to the next quote: that it has no escape and no
     control character is to be known otherwise.
@@ -219,18 +223,24 @@ def _spelling(**known: str) -> Pattern[str]:
         text = '([^"]*+)' if key in _WALKED else '[^"]*+'
         return "(0|[1-9][0-9]{0,14})" if key == "seq" else f'"{text}"'
 
-    return re.compile(r"\{" + ",".join(f'"{key}":{spelt(key)}' for key in _KEYS) + r"\}")
+    line = r"\{" + ",".join(f'"{key}":{spelt(key)}' for key in _KEYS) + r"\}"
+    return re.compile(f"^{line}$".encode(), re.MULTILINE)
 
 
-def _plain(spelling: Pattern[str], line: bytes) -> tuple[str, ...] | None:
-    """The groups of a line that has this spelling and nothing to escape, or None."""
-    if len(line.translate(None, _ESCAPED)) != len(line):
+def _plain(spelling: Pattern[bytes], lines: list[bytes]) -> list[tuple[bytes, ...]] | None:
+    """The groups of each of the lines, if all have this spelling and nothing to escape.
+
+    What is found begins and ends with a line, so as many as there are lines are one each.
+    """
+    joined = b"\n".join(lines)
+    if len(joined.translate(None, _ESCAPED)) != len(joined) - (len(lines) - 1):
         return None
     try:
-        found = spelling.fullmatch(line.decode())
+        joined.decode()
     except UnicodeDecodeError:
         return None
-    return found.groups() if found else None
+    found = spelling.findall(joined)
+    return found if len(found) == len(lines) else None
 
 
 class _Walk:
@@ -240,11 +250,11 @@ class _Walk:
         self.findings: list[Finding] = []
         self._run = run
         self._ledger = ledger_id
-        self._initial = str(table.initial)
-        self._unclaimed = frozenset(map(str, table.unclaimed))
-        # As plain strings: an enumeration's members hash more slowly.
-        self._edges = frozenset((str(before), str(after)) for before, after in table.edges)
-        self._states: dict[str, str] = {}
+        # As bytes, which the lines are.
+        self._initial = table.initial.encode()
+        self._unclaimed = frozenset(each.encode() for each in table.unclaimed)
+        self._edges = frozenset((before.encode(), after.encode()) for before, after in table.edges)
+        self._states: dict[bytes, bytes] = {}
         self._seq = 0
         self._prev: str = first_prev(ledger_id, run)
 
@@ -254,17 +264,20 @@ class _Walk:
     def all(self, lines: list[bytes]) -> None:
         """Walk every line. Where the chain is broken it goes on from the line that it stands at."""
         spelling = _spelling(run=self._run, ledger=self._ledger, schema=SCHEMA)
-        for number, line in enumerate(lines, 1):
+        for begin in range(0, len(lines), _AT_ONCE):
+            part = lines[begin : begin + _AT_ONCE]
             # What this run's ledger wrote without an escape is read at once; anything else goes the long way.
-            said = _plain(spelling, line) or self._said(line, number)
-            if said is _ELSEWHERE:
-                continue
-            self._seq += 1
-            if said is not None:
-                self._step(said, number)
-            self._prev = line_digest(line)
+            plain = _plain(spelling, part) or repeat(None)
+            for number, (line, words) in enumerate(zip(part, plain, strict=False), begin + 1):
+                said = words or self._said(line, number)
+                if said is _ELSEWHERE:
+                    continue
+                self._seq += 1
+                if said is not None:
+                    self._step(said, number)
+                self._prev = line_digest(line)
 
-    def _said(self, line: bytes, number: int) -> tuple[str, ...] | None:
+    def _said(self, line: bytes, number: int) -> tuple[bytes, ...] | None:
         """What the walk needs of a line in any spelling; None if it is no receipt, `_ELSEWHERE` if of no concern."""
         value = _read(line)
         if value is None:
@@ -273,15 +286,15 @@ class _Walk:
         if (value["run"], value["ledger"], value["schema"]) != (self._run, self._ledger, SCHEMA):
             self.find(Reason.RUN_MISMATCH, number, value["seq"], "a receipt of another run, ledger or schema")
             return _ELSEWHERE
-        return tuple(str(value[key]) for key in _WALKED)
+        return tuple(str(value[key]).encode() for key in _WALKED)
 
-    def _step(self, said: tuple[str, ...], number: int) -> None:
+    def _step(self, said: tuple[bytes, ...], number: int) -> None:
         before, group, kind, prev, place, state = said
-        if prev != self._prev or place != str(self._seq):
+        if prev != self._prev.encode() or place != b"%d" % self._seq:
             seq = int(place)
             self.find(Reason.CHAIN_BROKEN, number, seq, _breach(seq, self._seq))
             self._seq = seq
-        elif before or kind == OUTCOME:
+        elif before or kind == _OUTCOME:
             now = self._states.get(group, self._initial)
             if fault := _contradiction(before, now, state, self._unclaimed, self._edges):
                 self.find(Reason.RECEIPT_INCONSISTENT, number, self._seq, fault)
@@ -311,11 +324,11 @@ def _breach(seq: int, expected: int) -> str:
 
 
 def _contradiction(
-    before: str, now: str, state: str, unclaimed: frozenset[str], edges: frozenset[tuple[str, str]]
+    before: bytes, now: bytes, state: bytes, unclaimed: frozenset[bytes], edges: frozenset[tuple[bytes, bytes]]
 ) -> str:
     """What a transition or an outcome says that cannot be so after the receipts before it; empty if nothing."""
     if not before:
         return "an outcome of a group that was never claimed" if now in unclaimed else ""
     if before != now:
-        return f"a group left `{before}` while it was `{now}`"
-    return "" if (before, state) in edges else f"no edge `{before}` -> `{state}`"
+        return f"a group left `{before.decode()}` while it was `{now.decode()}`"
+    return "" if (before, state) in edges else f"no edge `{before.decode()}` -> `{state.decode()}`"

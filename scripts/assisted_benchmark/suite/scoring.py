@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
@@ -62,4 +61,7 @@ def unstruck_faults(faults: Sequence[str]) -> Iterator[Miss]:
 
 def refusals_of(words: Iterable[str]) -> tuple[tuple[str, int], ...]:
     """How often each reason was given, by code."""
-    return tuple(sorted(Counter(words).items()))
+    counts: dict[str, int] = {}
+    for word in words:
+        counts[word] = counts.get(word, 0) + 1
+    return tuple(sorted(counts.items()))

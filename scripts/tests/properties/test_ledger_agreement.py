@@ -51,19 +51,24 @@ def test_a_receipt_line_is_the_canonical_bytes_of_what_it_says(draft, ledger, ru
 @given(draft=DRAFTS, group=TEXT, states=st.tuples(TEXT, TEXT), data=st.data())
 @settings(max_examples=150)
 def test_what_is_read_at_once_is_what_the_long_way_reads(draft, group, states, data):
-    line = bytearray(write_line(draft, "l", "r", 1, "p", group, *states))
-    for _ in range(data.draw(st.integers(0, 2))):
-        place = data.draw(st.integers(0, len(line) - 1))
-        line[place : place + data.draw(st.integers(0, 1))] = data.draw(st.binary(max_size=2) | st.just(b'","'))
-    raw = bytes(line)
-    plain = receipts._plain(receipts._spelling(run="r", ledger="l", schema=receipts.SCHEMA), raw)
-    value = receipts._read(raw)
+    lines = []
+    for _ in range(data.draw(st.integers(1, 3))):
+        line = bytearray(write_line(draft, "l", "r", 1, "p", group, *states))
+        for _ in range(data.draw(st.integers(0, 2))):
+            place = data.draw(st.integers(0, len(line) - 1))
+            line[place : place + data.draw(st.integers(0, 1))] = data.draw(
+                st.binary(max_size=2) | st.sampled_from([b'","', b"\n"])
+            )
+        lines.append(bytes(line))
+    plain = receipts._plain(receipts._spelling(run="r", ledger="l", schema=receipts.SCHEMA), lines)
+    values = [receipts._read(each) for each in lines]
     if plain is not None:
-        assert value is not None
-        assert plain == tuple(str(value[key]) for key in receipts._WALKED)
-        assert (value["run"], value["ledger"], value["schema"]) == ("r", "l", receipts.SCHEMA)
-    elif value is not None and (value["run"], value["ledger"]) == ("r", "l"):
-        assert b"\\" in raw or value["seq"] != 1 or value["schema"] != receipts.SCHEMA
+        assert plain == [tuple(str(value[key]).encode() for key in receipts._WALKED) for value in values]
+        assert {(value["run"], value["ledger"], value["schema"]) for value in values} == {("r", "l", receipts.SCHEMA)}
+    elif all(value is not None and (value["run"], value["ledger"]) == ("r", "l") for value in values):
+        assert b"\\" in b"".join(lines) or {(value["seq"], value["schema"]) for value in values} != {
+            (1, receipts.SCHEMA)
+        }
 
 
 LINES = 6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Protocol
 
 from attrs import define, field
@@ -83,6 +84,7 @@ class CaseMachine:
         self.torn_down.append(vm)
 
 
+@lru_cache(maxsize=64)
 def host_identity(name: str) -> Digest:
     """The identity of the machine of that name in a scenario."""
     return digest_of("projectbuddy/host-identity@1", name.encode())
