@@ -1,0 +1,110 @@
+"""The official SDK's client plays a case over real pipes, in both eras, with its configuration as it is printed."""
+
+import asyncio
+import json
+import os
+
+import pytest
+from cli_bench import PASSING, a_root, command, report_of
+from marks import promise
+from mcp import Client, StdioServerParameters
+from mcp.shared.exceptions import MCPError
+from served_bench import APPROVE, CLICK, HOLD, SERIES
+
+VERSIONS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
+MODES = pytest.mark.parametrize("mode", VERSIONS)
+READING = """\
+schema: assisted-benchmark/scenario@1
+id: {id}
+policy: ui-reading
+run: {{seed: 7}}
+agent: {{plan: approve}}
+servers: process
+expect: {{ends: succeeded, oracle: approved, calls: {{synthetic-ui: 2}}}}
+"""
+OPEN = PASSING + "visibility: open\n"
+
+
+@pytest.fixture
+def root(tmp_path):
+    return a_root(tmp_path, plain=PASSING, reading=READING, open=OPEN)
+
+
+def talk(root, mode, conversation, *words):
+    """A conversation of the SDK's client with what the printed configuration starts; the case that came of it."""
+    (server,) = json.loads(command(root, "serve", *words, "--print-config")[1])["mcpServers"].values()
+    kept = {key: value for key, value in os.environ.items() if key.startswith("COVERAGE")}
+    launch = StdioServerParameters(command=server["command"], args=server["args"], env=server["env"] | kept)
+
+    async def run():
+        async with asyncio.timeout(60), Client(launch, mode=mode) as client:
+            assert client.protocol_version == VERSIONS[mode]
+            return await conversation(client)
+
+    said = asyncio.run(run())
+    (case,) = report_of(root)["cases"]
+    assert command(root, "verify")[0] == 0
+    return said, case
+
+
+@promise("W1", "W15", "W16")
+@MODES
+@pytest.mark.parametrize("scenario", ["live/plain", "live/reading"], ids=["models", "processes"])
+def test_the_sdk_client_plays_the_plan(root, mode, scenario):
+    first = SERIES if scenario == "live/plain" else "synthetic-ui__read_task"
+    reads = {} if scenario == "live/plain" else {"taskId": "t-1"}
+
+    async def conversation(client):
+        listed = {tool.name for tool in (await client.list_tools()).tools}
+        assert {first, CLICK} <= listed
+        looked = await client.call_tool(first, reads)
+        chose = await client.call_tool(CLICK, APPROVE)  # the client holds it against the output schema
+        again = await client.call_tool(CLICK, HOLD)
+        return looked.is_error, chose.structured_content["accepted"], again.is_error, again.structured_content["error"]
+
+    said, case = talk(root, mode, conversation, scenario)
+    assert said == (False, True, True, "spent")
+    assert (case["verdict"], case["misses"], case["agent"]) == ("passed", [], "client (mcp 0.1.0)")
+    assert (case["proposed"], case["admitted"], case["sent"]) == (3, 2, 2)
+
+
+@promise("W8")
+@MODES
+def test_the_sdk_client_hears_that_a_tool_is_unknown(root, mode):
+    async def conversation(client):
+        with pytest.raises(MCPError) as caught:
+            await client.call_tool("lba__nothing", {})
+        return caught.value.error.code
+
+    said, case = talk(root, mode, conversation, "live/plain")
+    assert (said, case["proposed"]) == (-32602, 0)
+
+
+@promise("W17")
+@MODES
+@pytest.mark.parametrize("durability", ["memory", "process"])
+def test_of_sixteen_concurrent_calls_none_is_lost_and_one_reaches_the_server(root, mode, durability):
+    async def conversation(client):
+        await client.list_tools()
+        results = await asyncio.gather(*(client.call_tool(SERIES, {}) for _ in range(16)))
+        return sorted(each.structured_content["error"] if each.is_error else "done" for each in results)
+
+    said, case = talk(root, mode, conversation, "live/plain", "--durability", durability)
+    assert said == ["done", *["spent"] * 15]
+    assert (case["proposed"], case["admitted"], case["calls"]["lba"]) == (16, 1, 1)
+    assert case["refusals"] == {"replayed": 15}
+
+
+@promise("W15")
+@MODES
+def test_the_sdk_client_sees_the_open_step_alone(root, mode):
+    async def conversation(client):
+        names = []
+        for name, arguments in ((SERIES, {}), (CLICK, APPROVE)):
+            names.append([tool.name for tool in (await client.list_tools()).tools])
+            await client.call_tool(name, arguments)
+        names.append([tool.name for tool in (await client.list_tools()).tools])
+        return names
+
+    said, case = talk(root, mode, conversation, "live/open")
+    assert (said, case["verdict"]) == ([[SERIES], [CLICK], []], "passed")
