@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Final, NamedTuple
@@ -26,11 +26,12 @@ from assisted_benchmark.live_policy.dispatch import Outcome
 from assisted_benchmark.live_policy.grant import group_key
 from assisted_benchmark.live_policy.policy import PlannedStep
 from assisted_benchmark.live_policy.states import State
-from assisted_benchmark.suite.live.agents import Outside
+from assisted_benchmark.suite.live.agents import Outside, Shot
 from assisted_benchmark.suite.live.case import CaseRun
 from assisted_benchmark.suite.live.scenario import LiveCase
 from assisted_benchmark.suite.live.seat import Seat
 from assisted_benchmark.suite.live.shots import ready
+from assisted_benchmark.suite.result import Miss
 
 CLIENT: Final = "client"
 
@@ -66,6 +67,7 @@ class ServedCase:
         self._line = _Line()
         self._done = 0
         self._turns: list[ServedTurn] = []
+        self._shots: dict[bytes, Shot] = {}
         self._broke: Exception | None = None
         self._over = False
 
@@ -101,6 +103,11 @@ class ServedCase:
         if label:
             self._played.agent = f"{self.case.agent.name} ({shown(label, _LABEL)})"
 
+    def ended_as(self, detail: str, misses: Sequence[Miss]) -> None:
+        """How the client itself ended, for reports, and what was expected of it beside its proposals."""
+        self._played.detail = detail
+        self._played.misses = tuple(misses)
+
     def open_step(self) -> PlannedStep | None:
         """The step that the grant is open at, as the ledger has it; None if none is, or that cannot be known."""
         seat, steps = self._seat, self.case.plan.steps
@@ -129,8 +136,7 @@ class ServedCase:
 
     def _turn(self, raw: bytes, principal: str) -> Outcome | Refused:
         at_ns = self._arrives()
-        steps = self.case.plan.steps
-        took = self._played.propose(ready(raw, self.case.plan, step=min(self._done, len(steps) - 1)), principal)
+        took = self._played.propose(self._shot(raw), principal)
         answer = took.answer
         if isinstance(answer, Reason):
             answer = Refused(answer, "the broker died over it")
@@ -139,6 +145,13 @@ class ServedCase:
         other = "" if principal == self.case.run.session else principal
         self._turns.append(ServedTurn(at_ns, raw, took.word, result, other))
         return answer
+
+    def _shot(self, raw: bytes) -> Shot:
+        """The proposal as reports have it: it aims at the step where the client is."""
+        shot = self._shots.get(raw)
+        if shot is None:
+            shot = self._shots[raw] = ready(raw, self.case.plan)
+        return evolve(shot, step=min(self._done, len(self.case.plan.steps) - 1))
 
     def _malformed(self, reason: Reason, detail: str) -> None:
         with suppress(Exception), self._kept():  # it is kept, and the case has no verdict for it
