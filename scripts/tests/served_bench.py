@@ -58,7 +58,7 @@ class Client:
             on_malformed=served.refuse_malformed,
             **options,
         )
-        self._meta = {"_meta": modern(0, capabilities={})["params"]["_meta"]} if stateless else {}
+        self.envelope = {"_meta": modern(0, capabilities={})["params"]["_meta"]} if stateless else {}
         self._id = 0
         if not stateless:
             self.pipes.opened(capabilities={})
@@ -72,7 +72,7 @@ class Client:
     def sends(self, method, **params):
         """A request that is not waited for; its id."""
         self._id += 1
-        self.pipes.says(ask(self._id, method, **params, **self._meta))
+        self.pipes.says(ask(self._id, method, **params, **self.envelope))
         return self._id
 
     def asks(self, method, **params):

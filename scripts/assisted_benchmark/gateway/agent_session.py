@@ -29,7 +29,9 @@ from assisted_benchmark.kernel.strict_json import Json
 from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.wire.frames import (
     INTERNAL_ERROR,
+    META_SUBSCRIPTION,
     PARSE_ERROR,
+    TOOLS_CHANGED,
     Bad,
     Id,
     Request,
@@ -37,12 +39,14 @@ from assisted_benchmark.wire.frames import (
     Splitter,
     read_frame,
     write_error,
+    write_notification,
 )
 from assisted_benchmark.wire.outcomes import Era, Odd, Oddity
 from assisted_benchmark.wire.server_side import (
     Also,
     Answer,
     CallCancelled,
+    Listening,
     Problem,
     ServerSide,
     ToolCall,
@@ -57,7 +61,10 @@ _RESOURCES: Final = ("resources/list", "resources/templates/list", "resources/re
 
 
 class Face:
-    """What the gateway says that it is, the tools that it serves, and perhaps resources. The list does not change."""
+    """What the gateway says that it is, the tools that it serves, and perhaps resources.
+
+    The list does not change, unless `list_changed` says that calls may change it; then it is asked for after each.
+    """
 
     list_changed = False
 
@@ -133,6 +140,8 @@ class AgentSession:
         self._questions = Questions()
         self._lock = threading.Lock()
         self._flights: dict[Id, Flight] = {}
+        self._listeners: dict[Id, bool] = {}  # open subscriptions; whether they want to hear of tools
+        self._shown = self._names()
         self._oddities: list[Oddity] = []
 
     @property
@@ -188,9 +197,11 @@ class AgentSession:
     def _take(self, line: bytes | Bad) -> None:
         frame = line if isinstance(line, Bad) else read_frame(line, self._limits.line, parse)
         with self._lock:
-            refused = refusal(frame, self._flights)
+            refused = refusal(frame, {*self._flights, *self._listeners} if self._listeners else self._flights)
             target = cancels(frame)
             cancelled = None if target is None else self._flights.get(target)
+            if target is not None:
+                self._listeners.pop(target, None)
         if refused:
             self._out.send(refused)
         if isinstance(frame, Bad):
@@ -225,7 +236,16 @@ class AgentSession:
                 (self._urgent if tool.urgent else self._calls).submit(self._run, judged, tool, flight)
                 return
             judged = Problem(INTERNAL_ERROR, "too many calls are in flight; wait for answers, and call again")
+        if isinstance(judged, Listening):
+            judged = self._listened(request.id, judged)
         self._out.send(self._side.line(request.id, judged))
+
+    def _listened(self, request_id: Id, listening: Listening) -> Answer:
+        with self._lock:
+            if len(self._listeners) == self._limits.listeners:
+                return Problem(INTERNAL_ERROR, "too many subscriptions are open; cancel one, and subscribe again")
+            self._listeners[request_id] = listening.wants_tools
+        return listening
 
     def _ties(self) -> Ties:
         era = Era.STATELESS if self._side.stateless else Era.HANDSHAKE
@@ -254,6 +274,24 @@ class AgentSession:
             del self._flights[call.id]  # before it is answered: from then on the agent may use the id again
         if line:
             self._out.send(line)
+        if self._face.list_changed:
+            self._tell_of_tools()
+
+    def _tell_of_tools(self) -> None:
+        """Tell the client that there are other tools now, if there are and it can be told."""
+        shown = self._names()
+        with self._lock:
+            same, self._shown = shown == self._shown, shown
+            listeners = [each for each, wants in self._listeners.items() if wants]
+        if same:
+            return
+        if not self._side.stateless:
+            self._out.send(write_notification(TOOLS_CHANGED, {}))
+        for listener in listeners:
+            self._out.send(write_notification(TOOLS_CHANGED, {"_meta": {META_SUBSCRIPTION: listener}}))
+
+    def _names(self) -> list[str]:
+        return [tool["name"] for tool in self._face.tools()] if self._face.list_changed else []
 
     def _answer(self, tool: ToolRegistration, flight: Flight) -> Answer | None:
         try:

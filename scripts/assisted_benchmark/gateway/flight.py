@@ -37,6 +37,7 @@ class Limits(NamedTuple):
     calls: int = 32  # that run at a time
     waiting: int = 256  # that wait for their turn
     urgent: int = 8  # of tools that end others, beside all those
+    listeners: int = 8  # subscriptions that are open
     call_ns: int = 60 * SECOND  # of a call, without the time that people took
     human_ns: int = 600 * SECOND  # of one question, at most
     write_ns: int = 10 * SECOND  # for which a client may leave a line unread

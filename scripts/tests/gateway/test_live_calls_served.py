@@ -5,11 +5,12 @@ import threading
 from types import SimpleNamespace
 
 import pytest
-from agent_peers import cancel
+from agent_peers import ask, cancel
 from attrs import evolve
 from marks import promise
 from served_bench import APPROVE, CLICK, HOLD, SERIES, Client, a_case, played
 
+from assisted_benchmark.gateway.flight import Limits
 from assisted_benchmark.gateway.live_tools import live_tools
 from assisted_benchmark.gateway.tools import Session
 from assisted_benchmark.kernel.decision import Admitted, Refused
@@ -22,6 +23,7 @@ from assisted_benchmark.suite.result import Verdict
 from assisted_benchmark.wire.outcomes import Era
 from assisted_benchmark.wire.server_side import CallCancelled, ToolProblem
 
+CHANGED = "notifications/tools/list_changed"
 ERAS = pytest.mark.parametrize("stateless", [False, True], ids=["handshake", "stateless"])
 
 
@@ -132,14 +134,71 @@ def test_with_visibility_open_only_what_the_step_allows_is_listed_and_what_is_no
         with Client(served, stateless=stateless) as client:
             listed.append(client.names())
             heard.append(client.calls(CLICK, APPROVE)["structuredContent"]["error"])
-            client.calls(SERIES, {})
-            listed.append(client.names())
-            client.calls(CLICK, APPROVE)
-            listed.append(client.names())
+            for name, arguments in ((SERIES, {}), (CLICK, APPROVE)):
+                client.calls(name, arguments)
+                if not stateless:
+                    assert client.pipes.hears()["method"] == CHANGED
+                listed.append(client.names())
 
     ended = played(evolve(a_case(tmp_path), visibility=Visibility.OPEN), use, expect_identical=True)
     assert listed == [[SERIES], [CLICK], []]
     assert (heard, decisions(ended)) == (["not_authorised"], ["out_of_order", "admitted", "admitted"])
+
+
+def listens(client, **wanted):
+    """Open a subscription; its id, once it is acknowledged."""
+    number = client.sends("subscriptions/listen", notifications=wanted)
+    heard = client.pipes.hears()
+    subscription = {"io.modelcontextprotocol/subscriptionId": number}
+    expected = {"notifications": wanted, "_meta": subscription}
+    assert (heard["method"], heard["params"]) == ("notifications/subscriptions/acknowledged", expected)
+    return number
+
+
+@promise("W1", "W15")
+def test_a_client_of_the_handshake_era_is_told_when_what_is_open_has_changed(tmp_path):
+    def use(served):
+        with Client(served) as client:
+            client.calls(CLICK, APPROVE)  # refused: nothing has changed
+            client.calls(SERIES, {})
+            assert client.pipes.hears() == {"jsonrpc": "2.0", "method": CHANGED, "params": {}}
+            client.calls(CLICK, APPROVE)
+            assert [each["method"] for each in client.pipes.rest()] == [CHANGED]
+
+    played(evolve(a_case(tmp_path), visibility=Visibility.OPEN), use)
+
+
+@promise("W1", "W15")
+def test_a_client_of_the_stateless_era_is_told_by_the_subscriptions_that_want_it_until_it_cancels_them(tmp_path):
+    def use(served):
+        with Client(served, stateless=True) as client:
+            first = listens(client, toolsListChanged=True)
+            listens(client)
+            client.calls(SERIES, {})
+            told = client.pipes.hears()
+            assert (told["method"], told["params"]) == (
+                CHANGED,
+                {"_meta": {"io.modelcontextprotocol/subscriptionId": first}},
+            )
+            again = client.pipes
+            again.says(ask(first, "subscriptions/listen", notifications={}, **client.envelope))
+            assert again.hears()["error"]["data"] == {"reason": "duplicate_request_id"}
+            again.says(cancel(first))
+            client.calls(CLICK, APPROVE)
+            assert again.rest() == []
+
+    played(evolve(a_case(tmp_path), visibility=Visibility.OPEN), use)
+
+
+def test_subscriptions_are_bounded(tmp_path):
+    def use(served):
+        with Client(served, stateless=True, limits=Limits(calls=1, listeners=1)) as client:
+            first = listens(client)
+            assert client.asks("subscriptions/listen", notifications={})["error"]["code"] == -32603
+            client.pipes.says(cancel(first))
+            listens(client, toolsListChanged=True)
+
+    played(evolve(a_case(tmp_path), visibility=Visibility.OPEN), use)
 
 
 @promise("W15a")
