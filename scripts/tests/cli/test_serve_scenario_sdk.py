@@ -5,7 +5,7 @@ import json
 import os
 
 import pytest
-from cli_bench import PASSING, a_root, command, report_of
+from cli_bench import PASSING, ROOT, a_root, command, report_of
 from marks import promise
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
@@ -23,6 +23,7 @@ servers: process
 expect: {{ends: succeeded, oracle: approved, calls: {{synthetic-ui: 2}}}}
 """
 OPEN = PASSING + "visibility: open\n"
+SHIPPED = ROOT / "fixtures" / "live" / "read-and-decide.scenario.yaml"
 
 
 @pytest.fixture
@@ -66,6 +67,26 @@ def test_the_sdk_client_plays_the_plan(root, mode, scenario):
     assert said == (False, True, True, "spent")
     assert (case["verdict"], case["misses"], case["agent"]) == ("passed", [], "client (mcp 0.1.0)")
     assert (case["proposed"], case["admitted"], case["sent"]) == (3, 2, 2)
+
+
+@promise("H6", "L32")
+@MODES
+@pytest.mark.parametrize(("wrongly", "verdict"), [(False, "passed"), (True, "failed")])
+def test_a_client_that_reads_and_decides_is_judged_by_what_the_oracle_saw(root, mode, wrongly, verdict):
+    (root / "fixtures" / "live" / SHIPPED.name).write_text(SHIPPED.read_text())
+
+    async def conversation(client):
+        assert "Read it first." in client.instructions
+        (read,) = (await client.list_tools()).tools
+        seen = (await client.call_tool(read.name, {"taskId": "t-1"})).structured_content
+        right = "approve" if seen["reading"] <= seen["limit"] else "hold"
+        target = {"approve": "hold", "hold": "approve"}[right] if wrongly else right
+        (click,) = (await client.list_tools()).tools
+        assert not (await client.call_tool(click.name, {"taskId": "t-1", "targetId": target})).is_error
+
+    _, case = talk(root, mode, conversation, "live/read-and-decide")
+    scores = (case["scores"]["action_correctness"], case["scores"]["task_completion"])
+    assert (case["verdict"], scores) == (verdict, (float(not wrongly), float(not wrongly)))
 
 
 @promise("W8")
