@@ -7,7 +7,7 @@ import json
 import signal
 import sys
 
-from figures import canonical, capability, decision, documents, ledgers, mutation, suite, wire
+from figures import canonical, capability, decision, documents, gateway, ledgers, mutation, suite, wire
 from figures.figure import Figure
 from figures.machine import SET_AT_US, machine_factor
 
@@ -20,6 +20,7 @@ _PARTS = {
     "suite": suite.figures,
     "wire": wire.figures,
     "capability": capability.figures,
+    "gateway": gateway.figures,
 }
 
 

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 from assisted_benchmark.contract.model import Tool
-from assisted_benchmark.kernel.canonical import Json, parse
+from assisted_benchmark.kernel.canonical import MIB, Json, parse
 from assisted_benchmark.kernel.decision import Admitted, Refused
 from assisted_benchmark.kernel.errors import CanonicalError
 from assisted_benchmark.kernel.reasons import REASONS, Reason
@@ -18,6 +18,7 @@ from assisted_benchmark.live_policy.ports import NotSent, Reply, Uncertain
 from assisted_benchmark.live_policy.states import State
 
 _SHORT: Final = 1 << 14  # bytes: no longer answer is kept
+_LONGEST: Final = 32 * MIB  # as long as a line of a server may be
 
 
 @unique
@@ -111,7 +112,7 @@ def judge(reply: Reply, tool: Tool, flight: Flight) -> Verdict:
 
 def _judge_answer(result: bytes, failed: bool, tool: Tool) -> Verdict:
     try:
-        value = parse(result)
+        value = parse(result, _LONGEST)
     except CanonicalError as error:
         return _invalid(f"the result is not admissible: {error.detail}")
     if type(value) is not dict:
