@@ -12,22 +12,15 @@ from assisted_benchmark.cli.interrupts import hold_interrupts
 from assisted_benchmark.cli.place import command_line
 from assisted_benchmark.cli.run import coloured, report
 from assisted_benchmark.cli.serving import at_work, print_config, wire
-from assisted_benchmark.gateway.agent_session import AgentSession
-from assisted_benchmark.gateway.flight import Limits
-from assisted_benchmark.kernel.clock import SystemClock
 from assisted_benchmark.kernel.errors import MisuseError
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.kernel.strict_json import Json
 from assisted_benchmark.kernel.text import did_you_mean, shown
 from assisted_benchmark.report.terminal import Commands
 from assisted_benchmark.suite.live.agents import Outside
-from assisted_benchmark.suite.live.case_face import CaseFace, session_of
+from assisted_benchmark.suite.live.case_face import label_of, served_to
 from assisted_benchmark.suite.live.scenario import LiveCase, Visibility
 from assisted_benchmark.suite.live.served import ServedCase, for_client
 from assisted_benchmark.suite.runner import discover, new_run_directory, plan_for, run
-
-# Turns are taken one at a time anyway: on one thread they keep the order of their lines.
-_LIMITS = Limits(calls=1)
 
 
 def serve_scenario(root: Path, arguments: argparse.Namespace) -> int:
@@ -65,24 +58,12 @@ class _Client:
 
     def plays(self, served: ServedCase) -> None:
         """Serve it until it is done, or until we are told to end."""
-        agent = AgentSession(
-            CaseFace(served),
-            session_of(served),
-            SystemClock(),
-            write_fd=self._write_fd,
-            limits=_LIMITS,
-            on_malformed=served.refuse_malformed,
-        )
+        agent = served_to(served, 0, self._write_fd)
         try:
             self.codes.append(at_work(agent, hold_interrupts))
         except KeyboardInterrupt:
             self.interrupted = True
-        served.is_called(_label(agent.client))
-
-
-def _label(client: Json) -> str:
-    words = [client.get(key) for key in ("name", "version")] if type(client) is dict else []
-    return " ".join(word for word in words if type(word) is str)
+        served.is_called(label_of(agent.client))
 
 
 def _the_case(root: Path, what: str) -> LiveCase:

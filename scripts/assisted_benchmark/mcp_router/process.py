@@ -243,6 +243,10 @@ class Process:
         """Whether the server itself is known to have ended."""
         return self._ended_within(0.0)
 
+    def wait(self, seconds: float) -> bool:
+        """Whether it has ended, by itself, within that time."""
+        return self._ended_within(seconds)
+
     def stop(self, finish: Callable[[Deadline], bool], deadline: Deadline, grace_ns: int) -> Ending:
         """End it: close stdin, wait, SIGTERM, wait, SIGKILL, then everyone it left behind.
 

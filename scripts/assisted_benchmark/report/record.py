@@ -97,7 +97,7 @@ _CASE: Final = Record(
             "the expectations that were not met",
         ),
         "reason": must(_TEXT, "the code, where the case could not run"),
-        "detail": must(_TEXT, "why, for people"),
+        "detail": must(_TEXT, "why, for people; of a program that was the agent, how it ended"),
         "proposed": must(_COUNT, "proposals"),
         "admitted": must(_COUNT, "admitted proposals"),
         "sent": must(_COUNT, "calls that reached a server, counted there"),
@@ -110,6 +110,8 @@ _CASE: Final = Record(
         "ends": must(_TEXT, "the last group's state"),
         "receipts": must(ByKind((DIGEST, AnyJson())), "the digest over the case's receipts, or null"),
         "stamps": must(ListOf(_TEXT), "what this case does not guarantee"),
+        "runs": must(_COUNT, "of a case that varies: how often it came to a verdict"),
+        "passes": must(_COUNT, "and how often it passed"),
         "lattice": must(_LATTICE, "what seals of each strength would have said of the proposals, weakest first"),
         "timeline": must(
             ListOf(

@@ -90,6 +90,7 @@ def verdicts(cases: Iterable[CaseResult]) -> dict[Verdict, int]:
 def fault_lines(case: CaseResult) -> list[str]:
     """What a case that failed was to come to and came to, and the reasons that its calls were given."""
     missed = [f"{miss.what}: expected {miss.expected}, came {miss.actual}" for miss in case.misses]
+    missed += [case.detail] if case.detail else []
     return missed + [f"{each.reason}: {each.text}" for each in case.timeline if each.kind == "decision" and each.reason]
 
 

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -21,19 +22,21 @@ from multiprocessing.util import Finalize
 from typing import Any, Final
 
 import orjson
+from attrs import evolve
 
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.suite.bench import Bench, could_not_run
 from assisted_benchmark.suite.case import Case, Servers
 from assisted_benchmark.suite.journal import Ended, Journal, pack, unpack
 from assisted_benchmark.suite.plan import RunPlan, run_keys, servers_of
-from assisted_benchmark.suite.result import CaseResult, Miss, Verdict
+from assisted_benchmark.suite.result import VARIES, CaseResult, Miss, Verdict
 from assisted_benchmark.suite.storage import RunDirectory
 
 _CHUNK: Final = 64
 # Starting workers takes as long as running some hundred cases in this process.
 _FEW: Final = 500
 _PR_SET_PDEATHSIG: Final = 1
+_WORST: Final = (Verdict.FAILED, Verdict.COULD_NOT_RUN, Verdict.PASSED)
 
 
 class Worker:
@@ -52,8 +55,12 @@ class Worker:
         """One case to its end; its result, and the same packed."""
         case = self._cases[index]
         ended = self._benches[0].run(case)
-        for bench in self._benches[1:]:
-            ended = self._again(ended, bench.run(case))
+        again = [bench.run(case) for bench in self._benches[1:]]
+        if VARIES in (stamp for each in (ended, *again) for stamp in each.result.stamps):
+            ended = _of_all((ended, *again))
+        else:
+            for each in again:
+                ended = self._again(ended, each)
         packed = pack(ended.result)
         if self._journal is not None:
             self._journal.write(ended, packed)
@@ -72,6 +79,14 @@ class Worker:
         if (first.receipts, first.result) == (second.receipts, second.result):
             return first
         return first.missing(Miss(what="identical", expected=_digest(first), actual=_digest(second)))
+
+
+def _of_all(runs: Sequence[Ended]) -> Ended:
+    """Of a case that varies: how often it passed, beside the run that went worst."""
+    worst = min(runs, key=lambda each: _WORST.index(each.result.verdict))
+    counts = Counter(each.result.verdict for each in runs)
+    judged = counts[Verdict.PASSED] + counts[Verdict.FAILED]
+    return worst._replace(result=evolve(worst.result, runs=judged, passes=counts[Verdict.PASSED]))
 
 
 def _digest(ended: Ended) -> str:

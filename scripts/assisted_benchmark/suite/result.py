@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum, unique
+from typing import Final
 
 from attrs import frozen
 
 from assisted_benchmark.kernel.digest import Digest
+
+# The stamp of a case whose agent is its own master, so that the same case may come to something else.
+VARIES: Final = "agent: not deterministic"
 
 
 @unique
@@ -70,6 +74,8 @@ class CaseResult:
 
     proposed >= admitted >= sent >= confirmed, always. The rival of a race is counted like the agent. `confirmed`
     counts where effects are watched; a stamp `not watched: SERVER` names each server whose calls nobody could confirm.
+    Of a case that varies, `runs` counts those that came to a verdict, and `passes` those of them that passed; all else
+    is of the one that went worst. Other cases have neither.
     `lattice` is what seals of each strength would have said, weakest first; empty where nothing was proposed, and
     of brokers that have none.
     """
@@ -97,6 +103,8 @@ class CaseResult:
     ends: str = ""
     receipts: Digest | None = None
     stamps: tuple[str, ...] = ()
+    runs: int = 0
+    passes: int = 0
     lattice: tuple[Counterfactual, ...] = ()
     timeline: tuple[Event, ...] = ()
 

@@ -32,7 +32,7 @@ from assisted_benchmark.suite.live.lattice import lattice_of
 from assisted_benchmark.suite.live.scenario import LiveCase, Reveal
 from assisted_benchmark.suite.live.scoring import Played, Taken, counts_of, levels_of, misses_of, scores_of, sides_of
 from assisted_benchmark.suite.live.seat import Seat
-from assisted_benchmark.suite.result import CaseResult, Event, Verdict
+from assisted_benchmark.suite.result import VARIES, CaseResult, Event, Miss, Verdict
 from assisted_benchmark.suite.scoring import refusals_of
 from assisted_benchmark.workloads.oracle import Oracle, OracleReading
 
@@ -59,7 +59,8 @@ class CaseRun:
     """Plays one case: `play`, then `result`. `faults` is the seat's ledger where the case declares faults.
 
     Of an agent from outside it is `begin`, each `propose` and `end` in place of `play`; one at a time, whatever
-    threads they come from. `answers` are the broker's own, in order; `agent` is what reports call it.
+    threads they come from. `answers` are the broker's own, in order; `agent` is what reports call it,
+    and `detail` and `misses` are what they tell of its own end.
     """
 
     def __init__(self, case: LiveCase, seat: Seat, faults: CutOff | None = None) -> None:
@@ -67,6 +68,8 @@ class CaseRun:
         self._seat = seat
         self.answers: list[tuple[Shot, Answer]] = []
         self.agent = case.agent.name
+        self.detail = ""
+        self.misses: tuple[Miss, ...] = ()
         self._taken: list[Taken] = []
         self._events: list[Event] = []
         self._agent = case.agent.begin()
@@ -206,7 +209,7 @@ class CaseRun:
             torn_down=tuple(seat.machine.torn_down),
         )
         scores = scores_of(case, played)
-        misses = misses_of(case, played, scores)
+        misses = (*misses_of(case, played, scores), *self.misses)
         attacker, benign = counts_of(taken, sides)
         confirmed, unwatched = self._confirmed(calls, reading)
         return CaseResult(
@@ -219,6 +222,7 @@ class CaseRun:
             tags=case.tags,
             scores=scores,
             misses=misses,
+            detail=self.detail,
             proposed=len(taken) + (0 if experiment is None else experiment.rivals),
             admitted=self._admitted(),
             sent=sum(calls.values()),
@@ -279,7 +283,8 @@ class CaseRun:
 
     def _stamps(self, unwatched: tuple[str, ...]) -> tuple[str, ...]:
         """What this case does not guarantee."""
-        stamps = (*self._case.plan.policy.labels, *self._seat.world.stamps, *self._revealed(), *unwatched)
+        varies = (VARIES,) if self._case.agent.outside is not None else ()
+        stamps = (*self._case.plan.policy.labels, *self._seat.world.stamps, *self._revealed(), *varies, *unwatched)
         return tuple(sorted(set(stamps))) if stamps else ()
 
     def _revealed(self) -> tuple[str, ...]:

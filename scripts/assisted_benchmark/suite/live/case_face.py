@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from assisted_benchmark.gateway.agent_session import Face
+from assisted_benchmark.gateway.agent_session import AgentSession, Face
+from assisted_benchmark.gateway.flight import Limits
 from assisted_benchmark.gateway.live_tools import instructions, live_tools, names_of
 from assisted_benchmark.gateway.tools import AgentCall, Session
+from assisted_benchmark.kernel.clock import SystemClock
 from assisted_benchmark.kernel.decision import Refused
 from assisted_benchmark.kernel.strict_json import Json
 from assisted_benchmark.live_policy.dispatch import Outcome
 from assisted_benchmark.suite.live.scenario import Reveal, Visibility
 from assisted_benchmark.suite.live.served import ServedCase
 from assisted_benchmark.wire.server_side import Also
+
+# Turns are taken one at a time anyway: on one thread they keep the order of their lines.
+_LIMITS = Limits(calls=1)
 
 
 class CaseFace(Face):
@@ -43,6 +48,25 @@ class CaseFace(Face):
 
     def _propose(self, raw: bytes, call: AgentCall) -> Outcome | Refused:
         return self._served.propose(raw, call.session.principal)
+
+
+def served_to(served: ServedCase, read_fd: int, write_fd: int) -> AgentSession:
+    """The session of the client that these descriptors lead to, ready to be served."""
+    return AgentSession(
+        CaseFace(served),
+        session_of(served),
+        SystemClock(),
+        read_fd=read_fd,
+        write_fd=write_fd,
+        limits=_LIMITS,
+        on_malformed=served.refuse_malformed,
+    )
+
+
+def label_of(client: Json) -> str:
+    """What a client calls itself."""
+    words = [client.get(key) for key in ("name", "version")] if type(client) is dict else []
+    return " ".join(word for word in words if type(word) is str)
 
 
 def session_of(served: ServedCase) -> Session:

@@ -25,13 +25,15 @@ from assisted_benchmark.live_policy.policy import Candidate, Plan, PlannedStep, 
 from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.live_policy.trust import Pins
 from assisted_benchmark.suite.case import ADMITTED, Servers, folder_of
-from assisted_benchmark.suite.live.agents import CaseAgent, Shot
+from assisted_benchmark.suite.live.agents import CaseAgent, Outside, Shot
 from assisted_benchmark.suite.live.faults import Fault, Kind
 from assisted_benchmark.suite.live.generated import Generated, shots_of
 from assisted_benchmark.suite.live.in_process import has_model
+from assisted_benchmark.suite.live.program import Program
 from assisted_benchmark.suite.live.scenario import (
     BROKER,
     AgentSpec,
+    Command,
     Expect,
     LiveCase,
     Override,
@@ -213,6 +215,14 @@ class _Expansion:
             return CaseAgent(name=name, shots=shots_of(agent, plan, sure=not faults))
         if agent is Sanity.NOP:
             return CaseAgent(name=name)
+        if isinstance(agent, Command):
+            program = Program(
+                argv=agent.argv,
+                folder=self._origin.folder,
+                environment=agent.environment,
+                within_ns=agent.within_ns,
+            )
+            return CaseAgent(name=name, plan=self._table(plan), outside=Outside(drive=program))
         choice = agent.choose if isinstance(agent, Playing) else ""
         step = plan.steps[-1]
         if isinstance(agent, Playing) and step.choice and not choice:
@@ -294,6 +304,8 @@ def _name(agent: AgentSpec) -> str:
         return f"plan:{agent.choose}" if agent.choose else "plan"
     if isinstance(agent, Generated):
         return f"generated:{agent.kind}"
+    if isinstance(agent, Command):
+        return "command"
     return "script" if isinstance(agent, Scripted) else str(agent)
 
 
@@ -308,7 +320,7 @@ def _word(shot: Shot) -> str:
 
 
 def _derived(expect: Expect, agent: CaseAgent, plan: Plan, faults: tuple[Fault, ...]) -> Expect:
-    if faults:
+    if faults or agent.outside is not None:
         return expect
     decisions = expect.decisions
     if decisions is None:

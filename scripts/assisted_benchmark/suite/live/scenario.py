@@ -114,7 +114,16 @@ class Scripted:
     turns: tuple[Turn, ...]
 
 
-AgentSpec: TypeAlias = Playing | Scripted | Generated | Sanity
+@frozen(kw_only=True)
+class Command:
+    """An agent that is a program: `program` says how it is started, and `environment` what it gets of the harness's."""
+
+    argv: tuple[str, ...]
+    environment: tuple[str, ...] = ()
+    within_ns: int = 60 * SECOND
+
+
+AgentSpec: TypeAlias = Playing | Scripted | Generated | Command | Sanity
 
 
 @frozen(kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from assisted_benchmark.contract.scalar import duration_ns
 from assisted_benchmark.contract.shape import check
 from assisted_benchmark.contract.strict_yaml import Document, Path
 from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes
@@ -14,6 +15,7 @@ from assisted_benchmark.suite.live.generated import Generated, Maker
 from assisted_benchmark.suite.live.scenario import (
     AgentSpec,
     Candidates,
+    Command,
     Expect,
     Override,
     Planned,
@@ -110,6 +112,9 @@ def _agent(value: Json, path: Path, problems: Problems) -> AgentSpec:
         return Playing() if value == "plan" else Sanity(value)
     if "plan" in value:
         return Playing(choose=value["plan"])
+    if "command" in value:
+        within = {"within_ns": duration_ns(value["within"])} if "within" in value else {}
+        return Command(argv=tuple(value["command"]), environment=tuple(value.get("environment", ())), **within)
     if "generated" in value:
         made = value["generated"]
         return Generated(**made | {"kind": Maker(made.get("kind", Maker.RANDOM))})

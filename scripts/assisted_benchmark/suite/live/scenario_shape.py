@@ -138,6 +138,14 @@ _AGENT: Final = ByKind(
             {
                 "plan": Record({"plan": must(NAME, "the candidate it chooses")}, "an agent"),
                 "script": Record({"script": must(ListOf(_TURN, most=1000), "what it proposes, in order")}, "an agent"),
+                "command": Record(
+                    {
+                        "command": must(ListOf(Text(limit=4096), 1), "the program and its arguments"),
+                        "environment": may(ListOf(NAME), "variables that it gets of the harness's own environment"),
+                        "within": may(DURATION, "how long it may take; 60s unless said"),
+                    },
+                    "an agent",
+                ),
                 "generated": Record(
                     {"generated": must(_GENERATED, "it makes its proposals out of a seed")}, "an agent"
                 ),
