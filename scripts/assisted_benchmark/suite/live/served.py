@@ -61,6 +61,7 @@ class ServedCase:
         self.case = case
         self._played = played
         self._seat = seat
+        self._grant = seat.session.grant
         self._clock = clock
         self._began = clock.now().mono_ns
         self._at_ns = 0
@@ -110,12 +111,9 @@ class ServedCase:
 
     def open_step(self) -> PlannedStep | None:
         """The step that the grant is open at, as the ledger has it; None if none is, or that cannot be known."""
-        seat, steps = self._seat, self.case.plan.steps
-        if seat.sealed is None:
-            return None
         try:
-            for step in steps:
-                row = seat.ledger.row(group_key(seat.sealed, step.index))
+            for step in self.case.plan.steps:
+                row = self._seat.ledger.row(group_key(self._grant, step.index))
                 if row is None or row.state != State.SUCCEEDED:
                     return step if row is not None and row.state == State.SEALED else None
         except LedgerError:
