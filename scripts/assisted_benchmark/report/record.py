@@ -21,13 +21,16 @@ from assisted_benchmark.contract.shape import (
     MapOf,
     Number,
     Record,
+    Shape,
     Text,
     Word,
     must,
 )
 from assisted_benchmark.kernel.canonical import Json
+from assisted_benchmark.report.chances import COLUMNS as CHANCES
+from assisted_benchmark.report.chances import chances
 from assisted_benchmark.report.summary import COLUMNS, LATTICE_COLUMNS, lattice, opening_table, refusals, verdicts
-from assisted_benchmark.suite.result import CaseResult, RunResult, Verdict
+from assisted_benchmark.suite.result import VARIES, CaseResult, RunResult, Verdict
 
 SCHEMA: Final = "assisted-benchmark/report@1"
 
@@ -46,6 +49,7 @@ def record(run: RunResult) -> Json:
         "refusals": refusals(run.cases),
         "table": [asdict(line) for line in opening_table(run.cases)],
         "lattice": [asdict(each) for each in lattice(run.cases)],
+        "varying": [asdict(each) for each in chances(run.cases)],
         "cases": [_case(case) for case in run.cases],
     }
 
@@ -59,6 +63,7 @@ def _case(case: CaseResult) -> Json:
     value = asdict(case, value_serializer=lambda _case, _field, each: list(each) if type(each) is tuple else each)
     return value | {
         "verdict": case.verdict.value,
+        "deterministic": VARIES not in case.stamps and case.verdict is not Verdict.COULD_NOT_RUN,
         "refusals": dict(case.refusals),
         "calls": dict(case.calls),
     }
@@ -72,6 +77,9 @@ _COUNTS: Final = MapOf(_COUNT)
 _LATTICE: Final = ListOf(
     Record({name: must(_COUNT if at else _TEXT, title) for at, (name, title) in enumerate(LATTICE_COLUMNS)})
 )
+
+_SHARE: Final = Number(0, 1)
+_CHANCES: Final[dict[str, Shape]] = {"scenario": _TEXT, "low": _SHARE, "high": _SHARE, "all_pass": _SHARE}
 
 _CASE: Final = Record(
     {
@@ -110,6 +118,7 @@ _CASE: Final = Record(
         "ends": must(_TEXT, "the last group's state"),
         "receipts": must(ByKind((DIGEST, AnyJson())), "the digest over the case's receipts, or null"),
         "stamps": must(ListOf(_TEXT), "what this case does not guarantee"),
+        "deterministic": must(Flag(), "whether the same case comes to the same, whenever it is run"),
         "runs": must(_COUNT, "of a case that varies: how often it came to a verdict"),
         "passes": must(_COUNT, "and how often it passed"),
         "lattice": must(_LATTICE, "what seals of each strength would have said of the proposals, weakest first"),
@@ -150,6 +159,10 @@ SHAPE: Final = Record(
             "agent by policy",
         ),
         "lattice": must(_LATTICE, "what seals of each strength would have come to over all cases, weakest first"),
+        "varying": must(
+            ListOf(Record({name: must(_CHANCES.get(name, _COUNT), title) for name, title in CHANCES})),
+            "how often agents that vary succeeded, by scenario",
+        ),
         "cases": must(ListOf(_CASE, most=10_000_000), "every case, in order"),
     },
     "a report",

@@ -8,6 +8,8 @@ from typing import Final
 from attrs import frozen
 
 from assisted_benchmark.kernel.text import shown
+from assisted_benchmark.report.chances import COLUMNS as CHANCES
+from assisted_benchmark.report.chances import chances
 from assisted_benchmark.report.summary import (
     COLUMNS,
     LATTICE_COLUMNS,
@@ -53,6 +55,15 @@ def lattice_table(run: RunResult) -> str:
     rows = [[title for _, title in LATTICE_COLUMNS]]
     rows += [[str(getattr(each, name)).replace("_", " ") for name, _ in LATTICE_COLUMNS] for each in found]
     return _aligned(rows, texts=1)
+
+
+def chances_table(run: RunResult) -> str:
+    """How often agents that vary succeeded; nothing if none varies."""
+    found = chances(run.cases)
+    if not found:
+        return ""
+    rows = [[title for _, title in CHANCES]]
+    return _aligned(rows + [[str(getattr(each, name)) for name, _ in CHANCES] for each in found], texts=1)
 
 
 def _aligned(rows: list[list[str]], *, texts: int) -> str:
@@ -105,8 +116,7 @@ def closing_line(run: RunResult) -> str:
 def terminal(run: RunResult, *, colour: bool, commands: Commands) -> str:
     """The whole report as text."""
     parts = [table(run), ""]
-    if seals := lattice_table(run):
-        parts += [seals, ""]
+    parts += [each for text in (lattice_table(run), chances_table(run)) if text for each in (text, "")]
     given = ", ".join(f"{reason} {times}" for reason, times in refusals(run.cases).items())
     if given:
         parts += [textwrap.fill(f"reasons: {given}", _WIDTH, subsequent_indent="         "), ""]
