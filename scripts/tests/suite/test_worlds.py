@@ -14,6 +14,7 @@ from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Claimed
 from assisted_benchmark.live_policy.ports import Observation, Unavailable
 from assisted_benchmark.mcp_router.process import Launcher, Process
+from assisted_benchmark.mcp_router.router import Router
 from assisted_benchmark.suite.case import Servers
 from assisted_benchmark.suite.live.faults import Kind
 from assisted_benchmark.suite.live.in_process import InProcess, launches_in_process, model_of
@@ -169,6 +170,30 @@ def test_what_a_server_did_before_and_after_it_was_started_again_is_told_apart()
     assert [[event.kind for event in start] for start in starts] == [["read"], ["read"]]
     assert Oracle(7, "t-1").judge(*starts).disagreements == ()
     assert servers.calls["synthetic-ui"] == 2
+
+
+@promise("W7")
+@pytest.mark.parametrize(("faulty", "seconds"), [(False, 30), (True, 2)])
+def test_a_real_server_has_as_long_as_the_broker_waits_and_less_where_it_is_made_to_misbehave(
+    monkeypatch, faulty, seconds
+):
+    contract = load_contract(ROOT / "contracts/lba-and-synthetic-ui.contract.yaml", ROOT)
+    clock, waits = ManualClock(), []
+
+    def send(_router, _claimed, *, gate, deadline):
+        waits.append(-(-deadline.remaining_ns() // SECOND))
+        return gate()
+
+    monkeypatch.setattr(Router, "send", send)
+    with Launcher() as launcher:
+        servers = Processes(contract, FOLDER, clock, launcher, seed=7, task="t-1")
+        if faulty:
+            servers.arm("synthetic-ui", Fault(FaultKind.HANG_BEFORE))
+        permit = Admitted(b"group", digest_of("candidate@1", b"1"), "synthetic-ui", "read_task", b"{}")
+        deadline = Deadline.after(clock, 30 * SECOND)
+        assert servers.send(Claimed(permit, "run-1"), gate=lambda: True, deadline=deadline) is True
+        servers.close()
+    assert waits == [seconds]
 
 
 def counted(result):

@@ -1,8 +1,8 @@
 """The servers of a case as real processes behind the router.
 
 The case's clock stamps and decides; how long a real process may take is real time, whatever clock
-the case has. Calls are counted at the server where it has a channel to the harness, else where
-they are written.
+the case has: as long as the broker waits, and less where the case makes a server misbehave. Calls are counted
+at the server where it has a channel to the harness, else where they are written.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from assisted_benchmark.workloads.faults import Fault
 from assisted_benchmark.workloads.model import Event
 
 START_NS: Final = 20 * SECOND
-ANSWER_NS: Final = 2 * SECOND
+FAULTY_ANSWER_NS: Final = 2 * SECOND
 _END_SECONDS: Final = 5.0
 
 
@@ -110,7 +110,8 @@ class Processes:
         return seen
 
     def send(self, claimed: Claimed, *, gate: Callable[[], bool], deadline: Deadline) -> Reply:
-        return self._router.send(claimed, gate=gate, deadline=self._real_time(deadline, ANSWER_NS))
+        most_ns = FAULTY_ANSWER_NS if self._faults else deadline.remaining_ns()
+        return self._router.send(claimed, gate=gate, deadline=self._real_time(deadline, most_ns))
 
     def close(self) -> None:
         """End every server, and hear the last of what they did.
