@@ -209,6 +209,19 @@ def test_what_breaks_in_a_turn_leaves_the_case_without_a_verdict(tmp_path, how):
     assert (result.verdict, result.reason) == (Verdict.COULD_NOT_RUN, "ledger_tampered")
 
 
+def test_an_interrupt_in_the_middle_of_a_receipt_keeps_nobody_waiting(tmp_path):
+    def use(served):
+        def interrupted(*_):
+            raise KeyboardInterrupt
+
+        served._played.malformed = interrupted
+        with pytest.raises(KeyboardInterrupt):
+            served.refuse_malformed(Reason.TOO_DEEP, "")
+        assert served.propose(LOOK).state is State.SUCCEEDED
+
+    assert played(a_case(tmp_path), use).result.sent == 1
+
+
 def test_an_agent_that_dies_leaves_what_it_did(tmp_path):
     def use(served):
         served.propose(LOOK)

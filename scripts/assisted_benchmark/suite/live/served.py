@@ -208,8 +208,10 @@ class _Line:
                 self._waiting.append(act)
                 return
             self._busy = True
-        act()
-        self.leave()
+        try:
+            act()
+        finally:
+            self.leave()
 
     def _next(self) -> threading.Event | Callable[[], None] | None:
         with self._lock:
