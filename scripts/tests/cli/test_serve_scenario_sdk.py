@@ -23,6 +23,15 @@ servers: process
 expect: {{ends: succeeded, oracle: approved, calls: {{synthetic-ui: 2}}}}
 """
 OPEN = PASSING + "visibility: open\n"
+STEPS = range(16)
+SIXTEEN = """\
+schema: assisted-benchmark/policy@1
+id: sixteen
+contract: lba-and-synthetic-ui.contract.yaml
+expires_after: 120s
+steps:
+"""
+SCENARIO = "schema: assisted-benchmark/scenario@1\nid: sixteen\n"
 SHIPPED = ROOT / "fixtures" / "live" / "read-and-decide.scenario.yaml"
 
 
@@ -114,6 +123,26 @@ def test_of_sixteen_concurrent_calls_none_is_lost_and_one_reaches_the_server(roo
     assert said == ["done", *["spent"] * 15]
     assert (case["proposed"], case["admitted"], case["calls"]["lba"]) == (16, 1, 1)
     assert case["refusals"] == {"replayed": 15}
+
+
+@promise("W17")
+@MODES
+@pytest.mark.parametrize("servers", ["in_process", "process"])
+def test_sixteen_concurrent_callers_lose_nothing_of_what_is_authorised(root, mode, servers):
+    steps = "  - call: {server: synthetic-ui, tool: read_task, arguments: {taskId: {from: run.task}}}\n" * 16
+    (root / "contracts" / "sixteen.policy.yaml").write_text(SIXTEEN + steps)
+    scenario = f"policy: sixteen\nagent: plan\nservers: {servers}\n"
+    (root / "fixtures" / "live" / "sixteen.scenario.yaml").write_text(SCENARIO + scenario)
+    assert command(root, "lint", "--write-pins")[0] == 0
+
+    async def conversation(client):
+        results = await asyncio.gather(*(client.call_tool("synthetic-ui__read_task", {"taskId": "t-1"}) for _ in STEPS))
+        return {(each.is_error, each.structured_content["taskId"]) for each in results}
+
+    said, case = talk(root, mode, conversation, "live/sixteen")
+    assert (said, case["verdict"], case["ends"]) == ({(False, "t-1")}, "passed", "succeeded")
+    assert (case["proposed"], case["admitted"], case["sent"], case["confirmed"]) == (16, 16, 16, 16)
+    assert case["calls"] == {"lba": 0, "synthetic-ui": 16}  # counted by the server, in its own process
 
 
 @promise("W15")
