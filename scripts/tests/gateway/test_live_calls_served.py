@@ -201,6 +201,45 @@ def test_subscriptions_are_bounded(tmp_path):
     played(evolve(a_case(tmp_path), visibility=Visibility.OPEN), use)
 
 
+@promise("L31", "L15a")
+@ERAS
+@pytest.mark.parametrize("visibility", list(Visibility))
+def test_nothing_that_a_client_hears_tells_of_the_seal_the_seed_or_what_is_expected(tmp_path, stateless, visibility):
+    body = (
+        "because: canary-because\ntags: [canary-tag]\nagent: {plan: approve}\n"
+        "run: {seed: 918273645, vm: deadbeef-6c1d-4b1e-9a51-00000000cafe, host: canary-host, session: canary-session, run: canary-run}\n"
+    )
+    case = evolve(a_case(tmp_path, body), visibility=visibility)
+    heard, grants = [], []
+
+    def use(served):
+        with Client(served, stateless=stateless) as client:
+            heard.append(client.asks("server/discover" if stateless else "ping"))
+            for name, arguments in (
+                (CLICK, HOLD),
+                (SERIES, {"extra": 1}),
+                (SERIES, {}),
+                (CLICK, HOLD | {"taskId": "t-2"}),
+                (CLICK, HOLD | {"targetId": 7}),
+                (CLICK, HOLD),
+                (CLICK, HOLD),
+            ):
+                client.sends("tools/list")
+                client.sends("tools/call", name=name, arguments=arguments)
+            client.pipes.says(b"{nonsense\n")
+            heard.extend(client.pipes.rest())
+        grants.append(served._grant)
+
+    ended = played(case, use, expect_identical=True)
+    everything = json.dumps(heard)
+    assert ended.result.proposed == 8
+    assert sum("structuredContent" in each.get("result", {}) for each in heard) == 6
+    answers = [each for each in heard if "tools" not in each.get("result", {})]  # a pinned definition names both
+    assert "approve" not in json.dumps(answers)
+    told = ("canary", "deadbeef", "918273645", *grants, case.plan.policy.digest, case.source)
+    assert [word for word in told if word in everything] == []
+
+
 @promise("W15a")
 def test_a_session_of_another_principal_can_use_nothing_of_the_grant(tmp_path):
     heard = []
