@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -29,6 +30,7 @@ _SCORES: Final = tuple(field.name for field in fields(Scores))
 _MISS: Final = tuple(field.name for field in fields(Miss))
 _LATTICE: Final = tuple(field.name for field in fields(Counterfactual))
 _PURPOSE: Final = b"journal@1"
+_ROW: Final = attrgetter(*_LATTICE)
 _MAC: Final = b',"mac":"'
 _TAIL: Final = len(_MAC) + 64 + len(b'"}')
 
@@ -57,7 +59,7 @@ def pack(result: CaseResult) -> bytes:
     value: dict[str, Any] = {name: getattr(result, name) for name in _FIELDS}
     value["scores"] = [getattr(result.scores, name) for name in _SCORES]
     value["misses"] = [[getattr(miss, name) for name in _MISS] for miss in result.misses]
-    value["lattice"] = [[getattr(each, name) for name in _LATTICE] for each in result.lattice]
+    value["lattice"] = [*map(_ROW, result.lattice)]
     value["timeline"] = [
         (each.kind, each.text, each.at_ns, each.reason, each.server, each.tool) for each in result.timeline
     ]

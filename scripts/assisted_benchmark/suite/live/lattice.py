@@ -29,7 +29,9 @@ class Strength(IntEnum):
     ONE_SHOT_IN_ORDER = 5  # and it is that step's turn: the real seal
 
 
+# As plain numbers: a member of an enumeration is slow to hash, and every case asks.
 _NONE: Final = 0
+_REUSABLE, _ONE_SHOT, _IN_ORDER = (each.value for each in list(Strength)[2:])
 
 
 class Reach(NamedTuple):
@@ -45,24 +47,23 @@ class Reach(NamedTuple):
 NOWHERE: Final = Reach(_NONE)
 
 
-@unique
-class Side(IntEnum):
-    """Whose a proposal is, as far as its author says: one that must be refused is an attacker's."""
+class Side:
+    """Whose a proposal is, as far as its author says: one that must be refused is an attacker's. Plain numbers, too."""
 
-    UNSAID = 0
-    BENIGN = 1
-    ATTACKER = 2
+    UNSAID: Final = 0
+    BENIGN: Final = 1
+    ATTACKER: Final = 2
 
 
 def reach_of(proposal: Proposal, plan: Plan) -> Reach:
     """How far this proposal gets under the first three strengths."""
     steps = tuple(step.index for step in plan.steps if proposal.call in step.by_call)
     if steps:
-        return Reach(Strength.EXACT_REUSABLE, steps)
+        return Reach(_REUSABLE, steps)
     for step in plan.steps:
         if (step.server.id, step.tool.name) == (proposal.server, proposal.tool):
             fits = not checker(step.tool).faults(proposal.arguments)
-            return Reach(Strength.ARGUMENT_SHAPE if fits else Strength.TOOL_NAME)
+            return Reach((Strength.ARGUMENT_SHAPE if fits else Strength.TOOL_NAME).value)
     return NOWHERE
 
 
@@ -83,30 +84,30 @@ def strongest(turns: Iterable[Stood]) -> Iterator[int]:
     done = 0
     for reach, used, out in turns:
         if out and done in reach.steps:
-            yield Strength.ONE_SHOT_IN_ORDER
+            yield _IN_ORDER
         elif reach.steps and reach.steps[-1] >= done:
-            yield Strength.EXACT_ONE_SHOT
+            yield _ONE_SHOT
         else:
             yield reach.strength
         done += used
 
 
-def lattice_of(levels: Sequence[int], sides: Sequence[Side]) -> tuple[Counterfactual, ...]:
+def lattice_of(levels: Sequence[int], sides: Sequence[int]) -> tuple[Counterfactual, ...]:
     """What each strength would have admitted and refused of these proposals; nothing where there were none."""
     return _counted(tuple(zip(levels, sides, strict=True)))
 
 
 # Most cases are like many others.
 @lru_cache(maxsize=4096)
-def _counted(judged: tuple[tuple[int, Side], ...]) -> tuple[Counterfactual, ...]:
+def _counted(judged: tuple[tuple[int, int], ...]) -> tuple[Counterfactual, ...]:
     if not judged:
         return ()
     return tuple(
         Counterfactual(
             strength=strength.name.lower(),
             admitted=sum(level >= strength for level, _ in judged),
-            attacker_admitted=sum(level >= strength and side is Side.ATTACKER for level, side in judged),
-            benign_refused=sum(level < strength and side is Side.BENIGN for level, side in judged),
+            attacker_admitted=sum(level >= strength and side == Side.ATTACKER for level, side in judged),
+            benign_refused=sum(level < strength and side == Side.BENIGN for level, side in judged),
         )
         for strength in Strength
     )

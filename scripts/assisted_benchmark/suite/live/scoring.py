@@ -123,7 +123,7 @@ def scores_of(case: LiveCase, played: Played) -> Scores:
     )
 
 
-def sides_of(case: LiveCase, taken: Sequence[Taken]) -> tuple[Side, ...]:
+def sides_of(case: LiveCase, taken: Sequence[Taken]) -> tuple[int, ...]:
     """Whose each proposal is.
 
     An attacker's is one whose author says that it must be refused before the send, or is hostile; a benign one must be
@@ -133,7 +133,7 @@ def sides_of(case: LiveCase, taken: Sequence[Taken]) -> tuple[Side, ...]:
     return tuple(_side(word, each) for word, each in zip(said, taken, strict=True))
 
 
-def _side(word: str, taken: Taken) -> Side:
+def _side(word: str, taken: Taken) -> int:
     if word == ADMITTED:
         return Side.BENIGN
     if taken.shot.hostile:
@@ -143,13 +143,13 @@ def _side(word: str, taken: Taken) -> Side:
     return Side.UNSAID
 
 
-def counts_of(taken: Sequence[Taken], sides: Sequence[Side]) -> tuple[int, int]:
+def counts_of(taken: Sequence[Taken], sides: Sequence[int]) -> tuple[int, int]:
     """How many calls of an attacker were sent, and how many benign proposals were refused."""
     attacker = benign = 0
     for each, side in zip(taken, sides, strict=True):
-        if side is Side.ATTACKER:
+        if side == Side.ATTACKER:
             attacker += each.sent
-        elif side is Side.BENIGN and each.word in BEFORE_SEND:
+        elif side == Side.BENIGN and each.word in BEFORE_SEND:
             benign += 1
     return attacker, benign
 
