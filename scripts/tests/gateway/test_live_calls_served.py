@@ -207,7 +207,8 @@ def test_subscriptions_are_bounded(tmp_path):
 def test_nothing_that_a_client_hears_tells_of_the_seal_the_seed_or_what_is_expected(tmp_path, stateless, visibility):
     body = (
         "because: canary-because\ntags: [canary-tag]\nagent: {plan: approve}\n"
-        "run: {seed: 918273645, vm: deadbeef-6c1d-4b1e-9a51-00000000cafe, host: canary-host, session: canary-session, run: canary-run}\n"
+        "run: {seed: 918273645, vm: deadbeef-6c1d-4b1e-9a51-00000000cafe, host: canary-host, session: canary-session, "
+        "run: canary-run}\n"
     )
     case = evolve(a_case(tmp_path, body), visibility=visibility)
     heard, grants = [], []
