@@ -11,6 +11,7 @@ from suite_world import ROOT, a_root, cases_in, ran, scenario
 
 from assisted_benchmark.kernel.errors import DocumentError
 from assisted_benchmark.suite.live.agents import Outside
+from assisted_benchmark.suite.live.door import SERVER
 from assisted_benchmark.suite.live.program import Program
 from assisted_benchmark.suite.result import VARIES, Verdict
 from assisted_benchmark.suite.runner import RunPlan, discover, run
@@ -63,6 +64,19 @@ def test_the_official_sdk_s_client_is_an_agent_in_both_eras(tmp_path, mode, vers
     assert f"spoke {version}" in result.detail
     assert (result.proposed, result.admitted, result.sent) == (3, 2, 2)
     assert result.agent == "command (mcp 0.1.0)"
+
+
+@pytest.mark.npm
+@promise("H6")
+def test_the_inspector_s_command_line_is_an_agent(tmp_path, monkeypatch, peers):
+    monkeypatch.setenv("PATH", str(peers.node.parent))  # where it looks for the Node that runs its other half
+    script = peers.program("@modelcontextprotocol/inspector")
+    words = ["--cli", "--config", "{config}", "--server", SERVER, "--method", "tools/call", "--tool-name", LOOK[0]]
+    agent = json.dumps({"command": [str(peers.node), str(script), *words], "environment": ["PATH"]})
+    text = scenario("tried", f"agent: {agent}\nexpect: {{decisions: [admitted], ends: sealed, calls: {{lba: 1}}}}\n")
+    result = ran(cases_in(a_root(tmp_path, tried=text))["tried/plain"]).result
+    assert (result.verdict, missed(result)) == (Verdict.PASSED, [])
+    assert result.agent.startswith("command (")
 
 
 @promise("H6", "H8")
