@@ -164,6 +164,15 @@ class AgentSession:
         finally:
             self._questions.close()
             self._on_leaving()
+            self._end()
+
+    def _end(self) -> None:
+        try:
+            self._calls.shutdown()  # which may take long: an interrupt cancels what is left
+        except BaseException:
+            self._cancel_all()
+            raise
+        finally:
             self._calls.shutdown()
             self._urgent.shutdown()
             os.close(self._bell_out)

@@ -589,6 +589,31 @@ def test_an_interrupt_cancels_what_is_in_flight_and_goes_on(agent):
     assert call_threads() == []
 
 
+def test_an_interrupt_cancels_what_still_runs_when_the_agent_is_gone(agent):
+    running, cancelled = threading.Event(), threading.Event()
+
+    def act(flight):
+        flight.on_cancel(cancelled.set)
+        running.set()
+        cancelled.wait()
+        return OK
+
+    ours = agent(a_tool("act", act)).opened()
+    shutdown = ours.session._calls.shutdown
+
+    def interrupted():
+        ours.session._calls.shutdown = shutdown
+        raise KeyboardInterrupt
+
+    ours.session._calls.shutdown = interrupted
+    ours.says(call(1))
+    running.wait()
+    ours.hangs_up()
+    ours.joins()
+    assert type(ours.crash) is KeyboardInterrupt
+    assert call_threads() == []
+
+
 # -- tools that fail
 
 
