@@ -160,9 +160,11 @@ def test_a_program_gets_the_variables_that_its_scenario_names_and_no_others(tmp_
     program = (
         "import json, os, sys\n"
         "open(sys.argv[1], 'w').write(json.dumps([dict(os.environ), os.getcwd(), sys.argv[2]]))\n"
-        "sys.stderr.write(os.environ['GIVEN'] + '\\n')\n"
+        "own = json.load(open(sys.argv[2]))['mcpServers']['assisted-benchmark']['env']\n"
+        "open(sys.argv[3], 'w').write(own['ASSISTED_BENCHMARK_SECRET'])\n"
+        "sys.stderr.write(os.environ['GIVEN'] + ' ' + own['ASSISTED_BENCHMARK_SECRET'] + '\\n')\n"
     )
-    case = a_case(tmp_path, program, UNTOUCHED, str(seen), "{config}", environment=["GIVEN"])
+    case = a_case(tmp_path, program, UNTOUCHED, str(seen), "{config}", str(tmp_path / "own"), environment=["GIVEN"])
     result = ran(case).result
     environment, folder, config = json.loads(seen.read_text())
     assert environment.keys() - {"LC_CTYPE"} == {"HOME", "GIVEN", "ASSISTED_BENCHMARK_CONFIG"}
@@ -170,6 +172,7 @@ def test_a_program_gets_the_variables_that_its_scenario_names_and_no_others(tmp_
     assert environment["HOME"] != os.environ.get("HOME")
     assert not any(os.path.exists(each) for each in (environment["HOME"], folder, config))
     assert "secret" not in result.detail
+    assert (tmp_path / "own").read_text() not in result.detail
     assert "its standard error ends" in result.detail
 
 

@@ -30,7 +30,6 @@ class Door:
         self._secret = secret
         self._closed = False
         self._path = folder / "session"
-        self._lock = threading.Lock()
         self._guest: socket.socket | None = None
         self._came = threading.Event()
         self._listening = socket.socket(socket.AF_UNIX)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -48,10 +48,10 @@ class _Came:
     tail: bytes
     cut: bool
 
-    def told(self, environment: dict[str, str], turned_away: int) -> str:
-        """This for a report, without the values of the program's environment."""
-        pairs = tuple(environment.items())
-        words = last_words(self.status, self.tail, secrets_of((), pairs), cut=self.cut)
+    def told(self, secrets: Iterable[str], turned_away: int) -> str:
+        """This for a report, without what is secret."""
+        hidden = secrets_of((), (("", each) for each in secrets))
+        words = last_words(self.status, self.tail, hidden, cut=self.cut)
         more = f"; {turned_away} further connections were turned away" if turned_away else ""
         return f"the agent's program was started{words}{more}"
 
@@ -102,7 +102,7 @@ class _Session:
         self.came = False
         self._door = door
         self._served = served
-        self._broke: BaseException | None = None
+        self._broke: Exception | None = None
         self._thread = threading.Thread(target=self._serve)
         self._thread.start()
 
@@ -168,7 +168,8 @@ class Program:
         environment = self._environment()
         with tempfile.TemporaryDirectory(prefix="agent-") as name, Launcher() as launcher:
             folder = Path(name)
-            door = Door(folder, SystemChance().token(32).hex())
+            secret = SystemChance().token(32).hex()
+            door = Door(folder, secret)
             session = _Session(door, served)
             try:
                 config = folder / CONFIG
@@ -181,7 +182,7 @@ class Program:
             misses = [] if session.came else [_miss("a session", "it never connected")]
             if not came.by_itself:
                 misses.append(_miss(f"an end within {self.within_ns / SECOND:g} s", "it had to be ended"))
-            served.ended_as(came.told(environment, door.turned_away), misses)
+            served.ended_as(came.told((*environment.values(), secret), door.turned_away), misses)
 
     def _environment(self) -> dict[str, str]:
         lacking = [name for name in self.environment if name not in os.environ]
