@@ -47,7 +47,7 @@ class CaseFace(Face):
         return [tool for tool in listed if tool["name"] in shown]
 
     def _propose(self, raw: bytes, call: AgentCall) -> Outcome | Refused:
-        return self._served.propose(raw, call.session.principal)
+        return self._served.propose(raw, principal=call.session.principal)
 
 
 def served_to(served: ServedCase, read_fd: int, write_fd: int) -> AgentSession:

@@ -82,7 +82,7 @@ class ServedCase:
         """What was proposed so far and has ended, in order."""
         return tuple(self._turns)
 
-    def propose(self, raw: bytes, principal: str = "") -> Outcome | Refused:
+    def propose(self, raw: bytes, *, principal: str = "") -> Outcome | Refused:
         """One proposal to its end, when its turn has come. It is the case's own agent's, unless `principal` says else.
 
         Raises:
