@@ -9,26 +9,22 @@ What must come of each follows from the plan: the open step's very call is admit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from enum import StrEnum, unique
-from typing import Final, TypeVar
+from typing import Final
 
 from attrs import evolve, frozen
 
 from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes
-from assisted_benchmark.kernel.chance import SeededChance
 from assisted_benchmark.live_policy.policy import Candidate, Plan
 from assisted_benchmark.suite.case import ADMITTED
 from assisted_benchmark.suite.live.agents import Shot
+from assisted_benchmark.suite.live.samples import Draw, sample, scalar
 from assisted_benchmark.suite.live.shots import ready
-
-T = TypeVar("T")
 
 MOST: Final = 1000
 SO_MANY: Final = 20
 
-_DEPTH: Final = 4
-_WORDS: Final = ("", "t-1", "approve", "Approve", "hold ", "../hold", "\u0430pprove", "x" * 300)
 _JUNK: Final = (b"", b"{}", b"[]", b"null", b'{"server":1}', b"\xff", b'{"server":"a","server":"b"}')
 
 
@@ -51,7 +47,7 @@ class Generated:
 
 def shots_of(spec: Generated, plan: Plan, *, sure: bool) -> tuple[Shot, ...]:
     """The proposals. Unless it is `sure` that nothing else goes wrong, nothing is said of what must come of them."""
-    makes = _Makes(plan, _Draw(f"generated/{spec.kind}/{spec.seed}"))
+    makes = _Makes(plan, Draw(f"generated/{spec.kind}/{spec.seed}"))
     move = makes.any_move if spec.kind is Maker.RANDOM else makes.next_move
     shots = []
     walk = _Walk(plan)
@@ -78,23 +74,10 @@ class _Walk:
         return admitted
 
 
-class _Draw:
-    """Choices, the same for the same seed on every machine and every Python."""
-
-    def __init__(self, seed: str) -> None:
-        self._chance = SeededChance(seed)
-
-    def below(self, end: int) -> int:
-        return int.from_bytes(self._chance.token(8), "big") % end
-
-    def one(self, of: Sequence[T]) -> T:
-        return of[self.below(len(of))]
-
-
 class _Makes:
     """The bytes of proposals for one plan."""
 
-    def __init__(self, plan: Plan, draw: _Draw) -> None:
+    def __init__(self, plan: Plan, draw: Draw) -> None:
         self._draw = draw
         self._steps = [step.candidates for step in plan.steps]
         self._sealed = [candidate for step in self._steps for candidate in step]
@@ -145,50 +128,15 @@ class _Makes:
             case 2 if arguments:
                 del arguments[name]
             case 3:
-                arguments[self._draw.one(("extra", "Extra", f"{name} "))] = self._scalar()
+                arguments[self._draw.one(("extra", "Extra", f"{name} "))] = scalar(self._draw)
             case _:
-                arguments[name] = self._scalar()
+                arguments[name] = scalar(self._draw)
         return canonical_bytes(call)
 
     def _by_schema(self) -> bytes:
         """A call of any tool, as its schema allows it."""
         server, tool = self._draw.one(self._tools)
-        arguments = self._value(tool.input_schema, _DEPTH)
+        arguments = sample(tool.input_schema, self._draw)
         if type(arguments) is not dict:
             arguments = {}
         return canonical_bytes({"server": server, "tool": tool.name, "arguments": arguments})
-
-    def _scalar(self) -> Json:
-        return self._draw.one((None, True, 0, 1, -1, 0.5, 1e300, *_WORDS))
-
-    def _value(self, schema: Json, depth: int) -> Json:
-        """Something of that schema, as far as its plain keywords say."""
-        if type(schema) is not dict or not depth:
-            return self._scalar()
-        if "const" in schema:
-            return schema["const"]
-        for key in ("enum", "examples"):
-            if schema.get(key):
-                return self._draw.one(schema[key])
-        for key in ("anyOf", "oneOf"):
-            if schema.get(key):
-                return self._value(self._draw.one(schema[key]), depth - 1)
-        types = schema.get("type", "object" if "properties" in schema else "string")
-        match self._draw.one(types) if type(types) is list else types:
-            case "object":
-                return dict(self._members(schema, depth))
-            case "array":
-                return [self._value(schema.get("items"), depth - 1) for _ in range(self._draw.below(3))]
-            case "integer" | "number":
-                least = schema.get("minimum", 0)
-                return min(least + self._draw.below(10), schema.get("maximum", least + 10))
-            case "boolean":
-                return bool(self._draw.below(2))
-            case "null":
-                return None
-        return self._draw.one(_WORDS)
-
-    def _members(self, schema: dict[str, Json], depth: int) -> Iterator[tuple[str, Json]]:
-        for name, each in schema.get("properties", {}).items():
-            if name in schema.get("required", ()) or self._draw.below(2):
-                yield name, self._value(each, depth - 1)
