@@ -24,8 +24,8 @@ from assisted_benchmark.kernel.reasons import Reason
 
 _RUN: Final = "run, runs.num, record, names, states, later, length, digest, mac"
 _LATER: Final = "later.num, run, name, kept, state, candidate, refusals, length, mac"
-ADD_RUN: Final = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-ADD_GROUP: Final = "INSERT INTO groups VALUES (?, ?)"
+ADD_RUN: Final = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run) DO NOTHING"
+ADD_GROUP: Final = "INSERT INTO groups SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM later WHERE name = ?1)"
 # Both at once, as each call of SQLite has its price. The second is the condition: it must have changed one row.
 MOVE_RUN: Final = (
     "INSERT INTO receipts VALUES (?, ?, ?);"
@@ -39,7 +39,6 @@ COUNT: Final = (
     " max((SELECT coalesce(max(num), 0) FROM runs), (SELECT coalesce(max(num), 0) FROM later))"
 )
 READ_NAMES: Final = "SELECT name FROM groups WHERE num = ? ORDER BY name"
-IN_BOTH: Final = "SELECT 1 FROM groups JOIN later USING (name) WHERE groups.num = ?"
 KNOWN: Final = "SELECT 1 FROM groups WHERE name = ? UNION ALL SELECT 1 FROM later WHERE name = ?"
 ADD_LATER: Final = "INSERT INTO later VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 ADD_RECORD: Final = "INSERT INTO records VALUES (?, ?)"

@@ -111,22 +111,22 @@ class SqliteLedger:
 
     def open_run(self, run: str, record: bytes, groups: Sequence[bytes]) -> bool:
         with self._store as store:
-            if store.read("SELECT 1 FROM runs WHERE run = ?", (run,)):
-                return False
             num = self._believed.count() + 1
-            try:
-                for name in groups:
-                    store.write(rows.ADD_GROUP, (name, num))
-            except apsw.ConstraintError as error:
-                raise _exists(run) from error
-            if store.read(rows.IN_BOTH, (num,)):
-                raise _exists(run)
             names, states = pack_names(groups), ((self._initial, "", 0),) * len(groups)
             first = first_prev(self._id, run)
             sealed = self._macs.sealed(num, run, record, names)
             packed = pack_states(states)
             mac = self._macs.run(sealed, packed, 0, 0, first)
             store.write(rows.ADD_RUN, (num, run, record, names, packed, 0, 0, first, mac))
+            if store.changes() != 1:
+                return False
+            try:
+                for name in groups:
+                    store.write(rows.ADD_GROUP, (name, num))
+                    if store.changes() != 1:
+                        raise _exists(run)
+            except apsw.ConstraintError as error:
+                raise _exists(run) from error
             places = {name: place for place, name in enumerate(groups)}
             self._believed.remember(run, RunRow(num, record, places, states, 0, 0, first, mac, sealed))
             self._added(Mark(num, 0, mac))

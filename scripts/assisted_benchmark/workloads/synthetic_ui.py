@@ -24,6 +24,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
@@ -110,6 +111,7 @@ def own_sha256() -> Any:
 sha256: Final = own_sha256()
 
 
+@lru_cache(maxsize=256)
 def scene(seed: int, task: str) -> Scene:
     """The generator: the same scene for the same version, seed and task."""
     root = sha256(f"synthetic-ui@{VERSION}\n{seed}\n{task}".encode()).digest()

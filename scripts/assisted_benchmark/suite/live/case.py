@@ -257,7 +257,7 @@ class CaseRun:
         for server in self._case.plan.policy.contract.servers:
             if is_synthetic(server):
                 run = self._case.run
-                reading = Oracle(run.seed, run.task).judge(*self._seat.world.starts(server.id))
+                reading = _oracle(run.seed, run.task).judge(*self._seat.world.starts(server.id))
                 self._say("oracle", reading.state, server=server.id)
                 return reading
         return None
@@ -313,7 +313,10 @@ def _may_send(answer: Answer) -> bool:
     return answer is Reason.OUTCOME_UNKNOWN
 
 
-# Cases of one scenario say the same things again and again; such a value never changes.
+# Cases of one scenario have the same scene, and say the same things again and again; neither ever changes.
+_oracle: Final = lru_cache(maxsize=256)(Oracle)
+
+
 @lru_cache(maxsize=4096)
 def _event(kind: str, text: str, at_ns: int, reason: str, server: str, tool: str) -> Event:
     return Event(kind=kind, text=text, at_ns=at_ns, reason=reason, server=server, tool=tool)

@@ -81,7 +81,7 @@ def _misses(case: LiveCase, played: Played, scores: Scores) -> Iterator[Miss]:
             yield Miss(what=f"sends of proposal {number}", expected=f"at most {most}", actual=str(each.sent))
     if expect.calls is not None:
         wanted = dict(expect.calls)
-        for server in sorted(played.calls.keys() | wanted.keys()):
+        for server in sorted(played.calls.keys() | wanted.keys()) if played.calls != wanted else ():
             if played.calls.get(server, 0) != wanted.get(server, 0):
                 actual = str(played.calls.get(server, 0))
                 yield Miss(what=f"calls at {server}", expected=str(wanted.get(server, 0)), actual=actual)
