@@ -129,6 +129,13 @@ def test_a_contradictory_answer_is_unresolved(result, failed):
     assert bench.calls == ONE_CLICK
 
 
+def test_an_answer_of_sixteen_mebibytes_is_a_success_and_comes_back_whole():
+    text = b"n" * (16 << 20)
+    result = b'{"content":[{"text":"%b","type":"text"}],"structuredContent":{"accepted":true}}' % text
+    outcome = answering(result).propose(choosing(APPROVE))
+    assert (outcome.state, outcome.result == result) == (State.SUCCEEDED, True)
+
+
 @promise("L22")
 def test_an_error_with_a_structured_body_that_is_no_success_is_a_plain_failure():
     body = b'{"content":[],"isError":true,"structuredContent":{"accepted":false}}'
