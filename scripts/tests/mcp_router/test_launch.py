@@ -18,7 +18,7 @@ from assisted_benchmark.kernel.errors import ServerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.mcp_router import identity, templates
 from assisted_benchmark.mcp_router.identity import Artifacts, sha256_of
-from assisted_benchmark.mcp_router.launch import resolve
+from assisted_benchmark.mcp_router.launch import resolve, stamps
 
 CAT = shutil.which("cat")
 
@@ -251,8 +251,8 @@ def test_an_open_closure_is_refused_unless_the_contract_says_so(installed):
     template = Launch(argv=("{python}",), packages=(("thing", "1.0"),))
     assert refusal(template) is Reason.LAUNCH_FAILED
     assert resolved(evolve(template, unpinned=True)).changed() == ()
-    assert launch.stamps(template) == ()
-    assert launch.stamps(evolve(template, unpinned=True)) == ("artifacts: unpinned",)
+    assert stamps(template) == ()
+    assert stamps(evolve(template, unpinned=True)) == ("artifacts: unpinned",)
 
 
 FILES = (("server.py", "sha256:" + "0" * 64),)
@@ -274,8 +274,8 @@ ELSEWHERE = (("PYTHONPATH", "/elsewhere"),)
 )
 def test_a_server_of_files_alone_that_could_import_from_elsewhere_is_stamped(argv, more, stamped):
     template = Launch(argv=argv, files=FILES, **more)
-    assert launch.stamps(template) == (("imports: unpinned",) if stamped else ())
-    assert launch.stamps(evolve(template, unpinned=True)) == ("artifacts: unpinned",)
+    assert stamps(template) == (("imports: unpinned",) if stamped else ())
+    assert stamps(evolve(template, unpinned=True)) == ("artifacts: unpinned",)
 
 
 def test_a_package_without_a_list_of_its_files_is_refused(installed):
