@@ -57,7 +57,7 @@ def talk(root, mode, conversation, *words):
     return said, case
 
 
-@promise("W1", "W15", "W16")
+@promise("W1", "W15")
 @MODES
 @pytest.mark.parametrize("scenario", ["live/plain", "live/reading"], ids=["models", "processes"])
 def test_the_sdk_client_plays_the_plan(root, mode, scenario):
