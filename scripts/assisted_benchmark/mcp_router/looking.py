@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +32,21 @@ class Seen:
     tools: tuple[Json, ...]
 
 
+def list_settled(session: ClientSession, changed: Callable[[], bool], deadline: Deadline) -> list[Json]:
+    """The raw tool list, read again for as long as it has `changed` meanwhile, a few times at most.
+
+    Raises:
+        ServerError: as `ClientSession.list_tools`, and incomplete_listing for a list that kept changing.
+    """
+    tools = session.list_tools(deadline)
+    for _ in range(_RELISTINGS):
+        session.drain()
+        if not changed():
+            return tools
+        tools = session.list_tools(deadline)
+    raise ServerError(Reason.INCOMPLETE_LISTING, "the tool list kept changing while it was read")
+
+
 def look(
     launch: Launch, folder: Path, capabilities: Json, launcher: Launcher, clock: Clock, deadline: Deadline
 ) -> Seen:
@@ -48,14 +64,7 @@ def look(
     try:
         try:
             connected = session.connect(deadline)
-            tools = session.list_tools(deadline)
-            for _ in range(_RELISTINGS):
-                session.drain()
-                if not session.tools_changed or session.watch_lost:
-                    break
-                tools = session.list_tools(deadline)
-            else:
-                raise ServerError(Reason.INCOMPLETE_LISTING, "the tool list kept changing while it was read")
+            tools = list_settled(session, lambda: session.tools_changed and not session.watch_lost, deadline)
         finally:
             gone = session.closed
             ending = process.stop(session.finish, deadline=Deadline.after(clock, _CLOSE_NS), grace_ns=GRACE_NS)

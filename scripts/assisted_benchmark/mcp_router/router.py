@@ -24,11 +24,11 @@ from assisted_benchmark.ledger.protocol import Claimed
 from assisted_benchmark.live_policy.ports import NotSent, Observation, Replied, Reply, Unavailable, Uncertain
 from assisted_benchmark.mcp_router.last_words import last_words, secrets_of
 from assisted_benchmark.mcp_router.launch import Resolved, stamps
+from assisted_benchmark.mcp_router.looking import list_settled
 from assisted_benchmark.mcp_router.process import GRACE_NS, Ending, Launcher, Process
 from assisted_benchmark.wire.client_session import ClientSession
 from assisted_benchmark.wire.outcomes import Error, Limits, Odd
 
-_RELISTINGS: Final = 3
 _CLOSE_NS: Final = 10 * SECOND
 
 
@@ -203,14 +203,7 @@ class _Route:
         elif live.observation is not None and not fresh and not live.session.tools_changed:
             return live.observation
         live.observation = None
-        tools = live.session.list_tools(deadline)
-        for _ in range(_RELISTINGS):
-            live.session.drain()
-            if not live.changed:
-                break
-            tools = live.session.list_tools(deadline)
-        else:
-            raise ServerError(Reason.INCOMPLETE_LISTING, "the tool list kept changing while it was read")
+        tools = list_settled(live.session, lambda: live.changed, deadline)
         # Once more after the server has loaded what it runs: what was replaced in between shows now.
         changed = live.resolved.changed()
         if changed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from attrs import frozen
@@ -49,21 +50,21 @@ def table(run: RunResult) -> str:
 
 def lattice_table(run: RunResult) -> str:
     """What a seal of each strength would have admitted and refused; nothing if no case tells."""
-    found = lattice(run.cases)
-    if not found:
-        return ""
-    rows = [[title for _, title in LATTICE_COLUMNS]]
-    rows += [[str(getattr(each, name)).replace("_", " ") for name, _ in LATTICE_COLUMNS] for each in found]
-    return _aligned(rows, texts=1)
+    return _counted(LATTICE_COLUMNS, lattice(run.cases), lambda cell: str(cell).replace("_", " "))
 
 
 def chances_table(run: RunResult) -> str:
     """How often agents that vary succeeded; nothing if none varies."""
-    found = chances(run.cases)
+    return _counted(CHANCES, chances(run.cases), str)
+
+
+def _counted(columns: Sequence[tuple[str, str]], found: Sequence[object], cell: Callable[[object], str]) -> str:
+    """A row for each of what was found, under one line of titles; nothing if nothing was."""
     if not found:
         return ""
-    rows = [[title for _, title in CHANCES]]
-    return _aligned(rows + [[str(getattr(each, name)) for name, _ in CHANCES] for each in found], texts=1)
+    rows = [[title for _, title in columns]]
+    rows += [[cell(getattr(each, name)) for name, _ in columns] for each in found]
+    return _aligned(rows, texts=1)
 
 
 def _aligned(rows: list[list[str]], *, texts: int) -> str:
