@@ -66,3 +66,13 @@ def test_who_cannot_be_ended_in_time_is_told_of(room, started, monkeypatch, _):
     found = end_remains(NOBODY, str(room))
     monkeypatch.undo()
     assert found == (one.pid,)
+
+
+def test_who_was_forked_during_an_empty_look_is_found_by_the_next(monkeypatch):
+    looks = iter([(), (4_000_000,), (), ()])
+    killed = []
+    monkeypatch.setattr(remains, "_found", lambda server, room: next(looks))
+    monkeypatch.setattr(remains.os, "killpg", lambda group, number: None)
+    monkeypatch.setattr(remains.os, "kill", lambda pid, number: killed.append(pid))
+    assert end_remains(1, "/nowhere") == ()
+    assert (killed, list(looks)) == ([4_000_000], [])
