@@ -13,6 +13,7 @@ from typing import Final
 from assisted_benchmark.cli import exits
 from assisted_benchmark.cli.place import command_line, root_of
 from assisted_benchmark.contract.document import FILL_IN, load_contract
+from assisted_benchmark.contract.files import write
 from assisted_benchmark.contract.model import Effect, Launch, Tool
 from assisted_benchmark.contract.written import Pinned, Said, check_tools, contract_text, tools_text
 from assisted_benchmark.kernel.canonical import Canonical, Json, parse
@@ -69,9 +70,9 @@ def command(arguments: argparse.Namespace) -> int:
         tools_from=tools_file.name,
     )
     folder.mkdir(exist_ok=True)
-    _write(tools_file, tools_text(seen.tools))
+    write(tools_file, tools_text(seen.tools).encode())
     text = contract_text(pinned)
-    _write(file, text)
+    write(file, text.encode())
     info = seen.connected.server_info
     label = info.get("name") if type(info) is dict else None
     print(f"seen:    {len(names)} tools; it speaks {seen.connected.version} and calls itself `{shown(str(label), 60)}`")
@@ -187,10 +188,3 @@ def _same(tools: tuple[Tool, ...], names: dict[str, Json]) -> Iterator[tuple[str
     for tool in tools:
         if tool.name in names and Canonical.of(names[tool.name]) == tool.definition:
             yield tool.name, Said(effect=tool.effect, sensitive=tool.sensitive)
-
-
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all."""
-    part = path.with_name(f"{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)

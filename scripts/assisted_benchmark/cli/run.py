@@ -23,6 +23,7 @@ from assisted_benchmark.report.terminal import Commands, terminal
 from assisted_benchmark.suite.offline import SocketGuard
 from assisted_benchmark.suite.result import CaseResult, RunResult, Verdict
 from assisted_benchmark.suite.runner import RunPlan, new_run_directory, plan_for, run, shard, verify_run
+from assisted_benchmark.suite.storage import write_whole
 
 
 def command(arguments: argparse.Namespace) -> int:
@@ -78,8 +79,8 @@ def report(result: RunResult, directory: Path, again: Commands, *, colour: bool,
     """Write and print what came of a run, with its receipts verified; the exit codes that hold."""
     problems = verify_run(directory)
     record = record_bytes(result)
-    (directory / "report.json").write_bytes(record)
-    (directory / "junit.xml").write_bytes(junit(result))
+    write_whole(directory / "report.json", record)
+    write_whole(directory / "junit.xml", junit(result))
     if as_json:
         sys.stdout.buffer.write(record)
     else:

@@ -1,4 +1,4 @@
-"""The one edge to the file system: a regular file below a root, read whole, or a clear refusal."""
+"""The one edge to the file system: a file is read whole, as a regular one below a root, and written whole."""
 
 from __future__ import annotations
 
@@ -68,6 +68,21 @@ def read(path: Path, root: Path, max_bytes: int = MIB) -> bytes:
         detail = f"the file has more than the {max_bytes} bytes that are allowed"
         raise _refused(Reason.TOO_LARGE, detail, path, root, "split it into several files")
     return data
+
+
+def write(path: Path, data: bytes) -> None:
+    """Put `data` in the file's place, never through a link: it is there whole, or what was there before is.
+
+    Raises:
+        OSError: the disk is full, or the folder cannot be written to.
+    """
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        draft.write_bytes(data)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def _real(folder: str | Path) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import evolve
 
+from assisted_benchmark.contract.files import write
 from assisted_benchmark.contract.pins import Pins, pins_text
 from assisted_benchmark.kernel.errors import DocumentError, Problem
 from assisted_benchmark.suite.catalogue import PINS_FILE, Catalogue, Gathered
@@ -45,8 +46,5 @@ def write_pins(root: Path) -> Path:
     # What no broker of the suite reads stays pinned as it was.
     pins = evolve(catalogue.pins or Pins({}, {}), **parts)
     path = root / PINS_FILE
-    # Whole or not at all, and never through a link to somewhere else.
-    part = path.with_name(f"{path.name}.part")
-    part.write_text(pins_text(pins), encoding="utf-8")
-    part.replace(path)
+    write(path, pins_text(pins).encode())
     return path

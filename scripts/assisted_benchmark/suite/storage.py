@@ -19,7 +19,7 @@ from typing import Final
 import orjson
 from attrs import frozen
 
-from assisted_benchmark.contract.files import is_utf8, read
+from assisted_benchmark.contract.files import is_utf8, read, write
 from assisted_benchmark.kernel.chance import Chance
 from assisted_benchmark.kernel.errors import HarnessError, InputError, MisuseError
 from assisted_benchmark.kernel.keys import KeyRing
@@ -169,14 +169,8 @@ def write_whole(path: Path, data: bytes) -> None:
     Raises:
         HarnessError: the disk is full, or the folder cannot be written to.
     """
-    draft = path.with_name(f".{path.name}.draft")
     try:
-        try:
-            draft.write_bytes(data)
-            draft.replace(path)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
+        write(path, data)
     except OSError as error:
         raise unwritten(path, error) from error
 

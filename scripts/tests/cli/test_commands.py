@@ -208,6 +208,16 @@ def test_an_interrupted_run_exits_130_with_its_report_and_goes_on_where_it_was(t
     assert len(lines) == 40  # nothing lost, nothing run twice
 
 
+def test_a_report_that_cannot_be_written_leaves_the_one_before_it_whole(tmp_path):
+    root = a_root(tmp_path, good=PASSING)
+    command(root, "run")
+    before = (root / "runs" / "0001" / "report.json").read_bytes()
+    (root / "runs" / "0001" / ".report.json.draft").mkdir()
+    code, _, err = command(root, "run", "--resume", "runs/0001")
+    assert (code, "Traceback" in err, "report.json" in err) == (3, False, True), err
+    assert (root / "runs" / "0001" / "report.json").read_bytes() == before
+
+
 @promise("H15")
 def test_failed_runs_only_what_did_not_pass_last_time(tmp_path):
     root = a_root(tmp_path, good=PASSING, bad=FAILING)

@@ -8,7 +8,7 @@ import pytest
 from marks import promise
 
 from assisted_benchmark.contract.document import load_contract
-from assisted_benchmark.contract.files import name_below, read
+from assisted_benchmark.contract.files import name_below, read, write
 from assisted_benchmark.contract.model import LEGACY, SERVER_SET, Effect, Recheck, tools_digest
 from assisted_benchmark.contract.pins import PINS, Pins, load_pins, pins_text
 from assisted_benchmark.kernel.errors import DocumentError
@@ -403,3 +403,15 @@ def test_a_malformed_pin_is_refused_with_its_place(tmp_path):
         ("wrong_value", 5, 3),
         ("unknown_key", 6, 1),
     ]
+
+
+def test_a_file_is_written_whole_in_place_of_a_link_or_not_at_all(tmp_path):
+    other, link = tmp_path / "other", tmp_path / "link"
+    other.write_bytes(b"kept")
+    link.symlink_to(other)
+    write(link, b"new")
+    assert (other.read_bytes(), link.read_bytes(), link.is_symlink()) == (b"kept", b"new", False)
+    (tmp_path / ".link.draft").mkdir()
+    with pytest.raises(OSError):
+        write(link, b"newer")
+    assert link.read_bytes() == b"new"
