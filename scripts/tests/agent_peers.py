@@ -5,7 +5,8 @@ import os
 import select
 import threading
 
-from assisted_benchmark.gateway.agent_session import AgentSession, Face
+from assisted_benchmark.gateway.agent_session import AgentSession
+from assisted_benchmark.gateway.face import Face
 from assisted_benchmark.gateway.flight import Limits
 from assisted_benchmark.gateway.tools import Session, ToolRegistration
 from assisted_benchmark.kernel.clock import SystemClock

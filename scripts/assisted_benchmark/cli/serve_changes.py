@@ -11,7 +11,8 @@ from typing import Final
 from attrs import evolve
 
 from assisted_benchmark.cli.serving import at_work, opened, pinned, print_config, say, wire
-from assisted_benchmark.gateway.agent_session import AgentSession, Face
+from assisted_benchmark.gateway.agent_session import AgentSession
+from assisted_benchmark.gateway.face import Face
 from assisted_benchmark.gateway.mutation_tools import change_tools, instructions, read_tools
 from assisted_benchmark.gateway.tools import Session, select_tools
 from assisted_benchmark.kernel.chance import SystemChance

@@ -16,8 +16,9 @@ from assisted_benchmark.capability.registry_document import load_registry
 from assisted_benchmark.capability.states import CAPABILITY_TABLE
 from assisted_benchmark.capability.terminal_consent import TerminalConsent
 from assisted_benchmark.cli.serving import at_work, opened, pinned, print_config, wire
-from assisted_benchmark.gateway.agent_session import AgentSession, Face
+from assisted_benchmark.gateway.agent_session import AgentSession
 from assisted_benchmark.gateway.capability_tools import capability_resources, capability_tools, instructions
+from assisted_benchmark.gateway.face import Face
 from assisted_benchmark.gateway.flight import Limits
 from assisted_benchmark.gateway.tools import Session, select_tools
 from assisted_benchmark.kernel.chance import SystemChance

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import orjson
 
-from assisted_benchmark.gateway.lines_out import LinesOut
 from assisted_benchmark.gateway.questions import Question, Questions
 from assisted_benchmark.gateway.tools import QUESTION, Resumed, Session, Silence
 from assisted_benchmark.kernel.clock import SECOND, Clock, Deadline
@@ -44,6 +43,17 @@ class Limits(NamedTuple):
     oddities: int = 100
 
 
+class Out(Protocol):
+    """Where lines go: the way of one conversation, or of one exchange in it."""
+
+    @property
+    def broken(self) -> bool:
+        """Whether nobody would hear any more, so that what is in flight need not go on."""
+
+    def send(self, line: bytes) -> bool:
+        """Send one line, whole; False if the peer is gone or does not read. From any thread."""
+
+
 class Ties(NamedTuple):
     """What a call shares with the others of its session."""
 
@@ -52,7 +62,7 @@ class Ties(NamedTuple):
     version: str
     clock: Clock
     limits: Limits
-    out: LinesOut
+    out: Out
     questions: Questions
     apart: Callable[[Callable[[], None]], None]  # does something from a thread that no call holds
 

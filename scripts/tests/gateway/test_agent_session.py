@@ -194,7 +194,7 @@ def test_a_question_that_nobody_answered_is_not_kept(agent):
     ours = agent(Asking(within_ns=MS).tool).opened()
     ours.says(call(1))
     assert [ours.hears().get("id") for _ in range(3)] == ["ask-1", None, 1]
-    assert ours.session._questions._open == {}
+    assert ours.session._talk._questions._open == {}
 
 
 @promise("W7")
@@ -581,7 +581,7 @@ def test_an_interrupt_cancels_what_is_in_flight_and_goes_on(agent):
     def interrupted(frame):
         raise KeyboardInterrupt
 
-    ours.session._side.judge = interrupted
+    ours.session._talk.side.judge = interrupted
     ours.says(ask(2, "ping"))
     ours.joins()
     assert type(ours.crash) is KeyboardInterrupt
@@ -599,13 +599,13 @@ def test_an_interrupt_cancels_what_still_runs_when_the_agent_is_gone(agent):
         return OK
 
     ours = agent(a_tool("act", act)).opened()
-    shutdown = ours.session._calls.shutdown
+    shutdown = ours.session._service.calls.shutdown
 
     def interrupted():
-        ours.session._calls.shutdown = shutdown
+        ours.session._service.calls.shutdown = shutdown
         raise KeyboardInterrupt
 
-    ours.session._calls.shutdown = interrupted
+    ours.session._service.calls.shutdown = interrupted
     ours.says(call(1))
     running.wait()
     ours.hangs_up()

@@ -333,7 +333,7 @@ def test_the_instructions_name_the_tools_that_are_served_and_no_others(operating
     ours = operating()
     for tools in (ours.tools, select_tools(ours.tools)):
         pipes = ours.agent(era, tools=tools).pipes
-        said = pipes.session._face.instructions
+        said = pipes.session._service.face.instructions
         served = {tool.name for tool in tools}
         assert {word for word in said.split() if word.startswith("pulp_control_")} == served & {
             PULP.management_tool(name) for name in ("instances", "grant_request", "cancel")

@@ -5,7 +5,8 @@ import os
 from agent_peers import MS, Agent
 from marks import promise
 
-from assisted_benchmark.gateway.agent_session import AgentSession, Face
+from assisted_benchmark.gateway.agent_session import AgentSession
+from assisted_benchmark.gateway.face import Face
 from assisted_benchmark.gateway.questions import Questions
 from assisted_benchmark.gateway.tools import Session, Silence
 from assisted_benchmark.kernel.clock import Deadline, SystemClock

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from assisted_benchmark.gateway.agent_session import AgentSession, Face
+from assisted_benchmark.gateway.agent_session import AgentSession
+from assisted_benchmark.gateway.face import Face
 from assisted_benchmark.gateway.flight import Limits
 from assisted_benchmark.gateway.live_tools import instructions, live_tools, names_of
 from assisted_benchmark.gateway.tools import AgentCall, Session

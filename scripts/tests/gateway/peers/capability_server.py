@@ -16,8 +16,9 @@ from assisted_benchmark.capability.ports import Capability, Instance, Word
 from assisted_benchmark.capability.projection import Projection
 from assisted_benchmark.capability.registry_document import load_registry
 from assisted_benchmark.capability.states import CAPABILITY_TABLE
-from assisted_benchmark.gateway.agent_session import AgentSession, Face
+from assisted_benchmark.gateway.agent_session import AgentSession
 from assisted_benchmark.gateway.capability_tools import capability_resources, capability_tools
+from assisted_benchmark.gateway.face import Face
 from assisted_benchmark.gateway.tools import Session
 from assisted_benchmark.kernel.chance import SystemChance
 from assisted_benchmark.kernel.clock import SystemClock

@@ -8,7 +8,8 @@ import signal
 import sys
 from pathlib import Path
 
-from assisted_benchmark.gateway.agent_session import AgentSession, Face
+from assisted_benchmark.gateway.agent_session import AgentSession
+from assisted_benchmark.gateway.face import Face
 from assisted_benchmark.gateway.mutation_tools import change_tools, read_tools
 from assisted_benchmark.gateway.tools import Session
 from assisted_benchmark.kernel.chance import SystemChance
