@@ -18,7 +18,7 @@ from assisted_benchmark.gateway.conversation import Conversation
 from assisted_benchmark.gateway.face import Face
 from assisted_benchmark.gateway.flight import Limits
 from assisted_benchmark.gateway.lines_out import LinesOut
-from assisted_benchmark.gateway.service import Service, unrecorded
+from assisted_benchmark.gateway.service import Service, unnoticed, unrecorded
 from assisted_benchmark.gateway.tools import Session
 from assisted_benchmark.kernel.canonical import parse
 from assisted_benchmark.kernel.clock import Clock
@@ -28,10 +28,6 @@ from assisted_benchmark.wire.frames import PARSE_ERROR, Bad, Splitter, read_fram
 from assisted_benchmark.wire.outcomes import Oddity
 
 _CHUNK: Final = 1 << 16
-
-
-def _unnoticed() -> None:
-    """Nothing has to be ended."""
 
 
 class AgentSession:
@@ -51,7 +47,7 @@ class AgentSession:
         write_fd: int = 1,
         limits: Limits | None = None,
         on_malformed: Callable[[Reason, str], object] = unrecorded,
-        on_leaving: Callable[[], None] = _unnoticed,
+        on_leaving: Callable[[], None] = unnoticed,
     ) -> None:
         self._on_leaving = on_leaving
         self._limits = limits or Limits()

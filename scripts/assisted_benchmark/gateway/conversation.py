@@ -16,6 +16,7 @@ from assisted_benchmark.kernel.errors import HarnessError
 from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.wire.frames import (
     INTERNAL_ERROR,
+    INVALID_REQUEST,
     META_SUBSCRIPTION,
     TOOLS_CHANGED,
     Bad,
@@ -41,10 +42,13 @@ from assisted_benchmark.wire.server_side import (
 
 
 class Conversation:
-    """One conversation. `whose` says whose a call is, when it comes."""
+    """One conversation. `whose` says whose a call is, when it comes; of an unknown era the first request tells."""
 
-    def __init__(self, service: Service, whose: Callable[[], Session], out: Out) -> None:
+    def __init__(
+        self, service: Service, whose: Callable[[], Session], out: Out, *, stateless: bool | None = None
+    ) -> None:
         self.side = ServerSide(service.face, also=service.face.also)
+        self.side.stateless = stateless
         self._service = service
         self._whose = whose
         self._out = out
@@ -64,7 +68,7 @@ class Conversation:
             if target is not None:
                 self._listeners.pop(target, None)
         if refused:
-            out.send(refused)
+            out.answer(refused, frame.code if isinstance(frame, Bad) else INVALID_REQUEST)
         if isinstance(frame, Bad):
             self._service.malformed(frame)
         if isinstance(frame, Response) or (isinstance(frame, Bad) and frame.reply):
@@ -94,12 +98,15 @@ class Conversation:
         self._questions.close()
 
     def end(self) -> None:
-        """Nobody listens any more: what is in flight is cancelled."""
+        """Nobody listens any more: what is in flight is cancelled, and subscriptions end."""
         self.close()
         self.cancel_all()
         with self._lock:
             self._service.hearers.discard(self)
+            outs = [out for out, _ in self._listeners.values()]
             self._listeners.clear()
+        for out in outs:
+            out.answer(None)
 
     def _take_answer(self, frame: Response | Bad) -> None:
         odd = self._questions.take(frame)
@@ -122,7 +129,10 @@ class Conversation:
             judged = Problem(INTERNAL_ERROR, "too many calls are in flight; wait for answers, and call again")
         if isinstance(judged, Listening):
             judged = self._listened(request.id, judged, out)
-        out.send(self.side.line(request.id, judged))
+        if isinstance(judged, Listening):
+            out.send(judged.line)
+        else:
+            out.answer(self.side.line(request.id, judged), _code(judged))
 
     def _listened(self, request_id: Id, listening: Listening, out: Out) -> Answer:
         with self._lock:
@@ -147,8 +157,7 @@ class Conversation:
         with self._lock:
             del self._flights[call.id]  # before it is answered: from then on the agent may use the id again
             self._service.in_flight -= 1
-        if line:
-            out.send(line)
+        out.answer(line, _code(answer))
         self._service.after_call()
 
     def _answer(self, tool: ToolRegistration, flight: Flight) -> Answer | None:
@@ -164,3 +173,7 @@ class Conversation:
             return Problem(INTERNAL_ERROR, f"the tool failed{unknown}")
         # What only reads can always stop; of any other tool a result after a cancellation says that it acted.
         return None if tool.read_only and flight.cancelled else result
+
+
+def _code(answer: Answer | None) -> int:
+    return answer.code if isinstance(answer, Problem) else 0

@@ -53,6 +53,9 @@ class Out(Protocol):
     def send(self, line: bytes) -> bool:
         """Send one line, whole; False if the peer is gone or does not read. From any thread."""
 
+    def answer(self, line: bytes | None, code: int = 0) -> None:
+        """The request is answered, by an error of this code if there is one, or is over without an answer."""
+
 
 class Ties(NamedTuple):
     """What a call shares with the others of its session."""

@@ -44,6 +44,11 @@ class LinesOut:
                     self._on_broken()
             return whole
 
+    def answer(self, line: bytes | None, _code: int = 0) -> None:
+        """An answer is a line like any other."""
+        if line:
+            self.send(line)
+
     def _write(self, view: memoryview) -> bool:
         deadline = Deadline.after(self._clock, self._patience_ns)
         while view:

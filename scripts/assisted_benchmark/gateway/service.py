@@ -23,6 +23,10 @@ def unrecorded(_reason: Reason, _detail: str) -> None:
     """Nobody keeps receipts."""
 
 
+def unnoticed() -> None:
+    """Nothing has to be ended."""
+
+
 class Hearer(Protocol):
     """Who may want to hear that there are other tools now."""
 
