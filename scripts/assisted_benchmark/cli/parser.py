@@ -32,12 +32,14 @@ _EXAMPLES = {
     "serve": """examples:
   assisted-benchmark serve live/approve-once/plain                               a client plays the case
   assisted-benchmark serve live/approve-once/plain --print-config                for the client's mcpServers
+  assisted-benchmark serve live/approve-once/plain --http                        over HTTP on this machine
   assisted-benchmark serve --changes fabric --offline-endpoint --toolsets connectivity,mutate
   assisted-benchmark serve --changes fabric --origin https://api.equinix.com --toolsets mutate --ledger ~/changes
   assisted-benchmark serve --changes fabric --offline-endpoint --print-config    for the client's mcpServers
   assisted-benchmark serve --registry pulp --offline-host --eligible observe --toolsets observe,control
 environment:
   ASSISTED_BENCHMARK_BEARER                       the token that the endpoint at --origin wants
+  ASSISTED_BENCHMARK_AGENT_BEARER                 the secret that clients bring with --http (default: a new one)
   EQUINIX_MCP_ALLOW_UNCONFIRMED_MUTATIONS=true    lets clients that cannot ask a person confirm unasked""",
     "new": """examples:
   assisted-benchmark new late-click --policy ui-decision --candidate approve
@@ -61,6 +63,14 @@ def whole(least: int) -> Callable[[str], int]:
             raise argparse.ArgumentTypeError(f"`{text:.40}` is not a whole number of at least {least}")
         return int(text)
 
+    return number
+
+
+def port(text: str) -> int:
+    """An argument type: a port's number, or 0 for any that is free."""
+    number = whole(0)(text)
+    if number > 65535:
+        raise argparse.ArgumentTypeError(f"`{number}` is not the number of a port")
     return number
 
 
@@ -146,6 +156,8 @@ def parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--durability", choices=("memory", "process", "power"), help="of a scenario's ledger (default process)"
     )
+    serve.add_argument("--http", action="store_true", help="over HTTP on this machine, instead of standard input")
+    serve.add_argument("--port", type=port, metavar="N", help="the port of --http (default: any that is free)")
     serve.add_argument("--print-config", action="store_true", help="print what an MCP client needs to know, and stop")
     _root(serve)
 

@@ -1,6 +1,7 @@
-"""`serve`: a scenario, the tools of an API's changes, or a registry, to one agent over standard input and output.
+"""`serve`: a scenario, the tools of an API's changes, or a registry, to an agent: over standard streams, or HTTP.
 
-Standard output is the wire and nothing else; whatever there is to say goes to standard error.
+Standard output is the wire and nothing else; over HTTP, the client's configuration. Whatever there is to say goes to
+standard error.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ def _require_fitting(arguments: argparse.Namespace, kind: str) -> None:
         for name in each:
             if name not in fitting and getattr(arguments, name) not in (None, False):
                 raise MisuseError(Reason.MISUSE, f"{_flag(name)} is nothing that {word} has")
+    if arguments.port is not None and not arguments.http:
+        raise MisuseError(Reason.MISUSE, "--port is of --http alone")
     where = _WHERE[kind]
     if where and not any(getattr(arguments, name) for name in where):
         raise MisuseError(Reason.MISUSE, f"{word} needs {' or '.join(_flag(name) for name in where)}")

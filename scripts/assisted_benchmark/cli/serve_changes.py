@@ -10,11 +10,11 @@ from typing import Final
 
 from attrs import evolve
 
-from assisted_benchmark.cli.serving import at_work, opened, pinned, print_config, say, wire
-from assisted_benchmark.gateway.agent_session import AgentSession
+from assisted_benchmark.cli.serving import agent_for, at_work, opened, pinned, print_config, say
 from assisted_benchmark.gateway.face import Face
 from assisted_benchmark.gateway.mutation_tools import change_tools, instructions, read_tools
-from assisted_benchmark.gateway.tools import Session, select_tools
+from assisted_benchmark.gateway.principals import HTTP, STDIO, EachItsOwn
+from assisted_benchmark.gateway.tools import select_tools
 from assisted_benchmark.kernel.chance import SystemChance
 from assisted_benchmark.kernel.clock import Clock, SystemClock
 from assisted_benchmark.kernel.errors import MisuseError
@@ -39,7 +39,8 @@ def serve_changes(root: Path, arguments: argparse.Namespace) -> int:
     clock = SystemClock()
     endpoint = _endpoint(arguments, clock)
     # What was proposed before a restart can be confirmed after it, but only where the endpoint's dry run took it.
-    session = Session(f"serve {arguments.origin or 'offline'}", "stdio")
+    principals = EachItsOwn(f"serve {arguments.origin or 'offline'}")
+    session = principals.session(HTTP if arguments.http else STDIO, None)
     allowed = allows_unconfirmed(os.environ)
     with opened(None if arguments.print_config else arguments.ledger, "changes", MUTATION_TABLE) as (ledger, keys):
         broker = MutationBroker(
@@ -59,11 +60,12 @@ def serve_changes(root: Path, arguments: argparse.Namespace) -> int:
             say(f"{len(left)} changes that a crash left open are closed: the receipts say how")
         if ALLOW_UNCONFIRMED in os.environ and not allowed:
             say(f"{ALLOW_UNCONFIRMED} is not exactly `true`: a client that cannot ask a person confirms nothing")
-        agent = AgentSession(
+        agent = agent_for(
+            arguments,
+            name,
             Face(tools, instructions(contract, tools)),
-            session,
+            principals,
             clock,
-            write_fd=wire(),
             on_malformed=partial(broker.refuse_malformed, BrokerSession(*session)),
         )
         return at_work(agent, broker.close)

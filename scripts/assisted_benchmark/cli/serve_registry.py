@@ -15,12 +15,12 @@ from assisted_benchmark.capability.registry import Registry
 from assisted_benchmark.capability.registry_document import load_registry
 from assisted_benchmark.capability.states import CAPABILITY_TABLE
 from assisted_benchmark.capability.terminal_consent import TerminalConsent
-from assisted_benchmark.cli.serving import at_work, opened, pinned, print_config, wire
-from assisted_benchmark.gateway.agent_session import AgentSession
+from assisted_benchmark.cli.serving import agent_for, at_work, opened, pinned, print_config
 from assisted_benchmark.gateway.capability_tools import capability_resources, capability_tools, instructions
 from assisted_benchmark.gateway.face import Face
 from assisted_benchmark.gateway.flight import Limits
-from assisted_benchmark.gateway.tools import Session, select_tools
+from assisted_benchmark.gateway.principals import EachItsOwn
+from assisted_benchmark.gateway.tools import select_tools
 from assisted_benchmark.kernel.chance import SystemChance
 from assisted_benchmark.kernel.clock import Clock, SystemClock
 from assisted_benchmark.kernel.errors import MisuseError
@@ -40,10 +40,10 @@ def serve_registry(root: Path, arguments: argparse.Namespace) -> int:
     place = None if arguments.offline_host else str(arguments.host_socket.absolute())
     kept = None if arguments.print_config else arguments.ledger
     # What was admitted before a restart is known after it, but only where it was sent to.
-    session = Session(f"serve {place or 'offline'}", "stdio")
+    principals = EachItsOwn(f"serve {place or 'offline'}")
     with opened(kept, "operations", CAPABILITY_TABLE) as (ledger, keys), _host(name, place, clock) as host:
         broker = CapabilityBroker(
-            run=session.run,
+            run=principals.run,
             projection=projection,
             eligible=eligible,
             ledger=ledger,
@@ -59,11 +59,12 @@ def serve_registry(root: Path, arguments: argparse.Namespace) -> int:
             standing = ["--standing", arguments.standing] if arguments.standing else []
             words = ["--registry", name, *where, "--eligible", arguments.eligible, *standing]
             return print_config(name, arguments, root, words, {})
-        agent = AgentSession(
+        agent = agent_for(
+            arguments,
+            name,
             Face(tools, instructions(registry, tools), capability_resources(registry, broker, peer)),
-            session,
+            principals,
             clock,
-            write_fd=wire(),
             limits=Limits(line=registry.bounds.envelope_bytes),
             on_malformed=broker.refuse_malformed,
             on_leaving=consent.close,

@@ -11,13 +11,15 @@ from assisted_benchmark.cli import exits
 from assisted_benchmark.cli.interrupts import hold_interrupts
 from assisted_benchmark.cli.place import command_line
 from assisted_benchmark.cli.run import coloured, report
-from assisted_benchmark.cli.serving import at_work, print_config, wire
+from assisted_benchmark.cli.serving import agent_for, at_work, print_config
+from assisted_benchmark.gateway.principals import OneGrant
+from assisted_benchmark.kernel.clock import SystemClock
 from assisted_benchmark.kernel.errors import MisuseError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import did_you_mean, shown
 from assisted_benchmark.report.terminal import Commands
 from assisted_benchmark.suite.live.agents import Outside
-from assisted_benchmark.suite.live.case_face import label_of, served_to
+from assisted_benchmark.suite.live.case_face import LIMITS, CaseFace, label_of, session_of
 from assisted_benchmark.suite.live.scenario import LiveCase, Visibility
 from assisted_benchmark.suite.live.served import ServedCase, for_client
 from assisted_benchmark.suite.runner import discover, new_run_directory, plan_for, run
@@ -40,25 +42,34 @@ def serve_scenario(root: Path, arguments: argparse.Namespace) -> int:
         case = evolve(case, visibility=Visibility(arguments.visibility))
     directory = new_run_directory(root)
     plan = plan_for(directory, seed=arguments.seed, durability=arguments.durability)
-    client = _Client(wire())
+    client = _Client(arguments, case.id.split("/")[1])
     result = run([for_client(case, Outside(drive=client.plays))], plan)
     hold_interrupts()
     result = evolve(result, interrupted=result.interrupted or client.interrupted)
-    commands = Commands(command_line(arguments, "serve", *flags))
+    commands = Commands(command_line(arguments, "serve", *flags, *(["--http"] if arguments.http else [])))
     return exits.worst([*report(result, directory, commands, colour=coloured()), *client.codes])
 
 
 class _Client:
-    """The client at the other end of standard input and output."""
+    """The client at the other end of standard input and output, or the first to call over HTTP."""
 
-    def __init__(self, write_fd: int) -> None:
-        self._write_fd = write_fd
+    def __init__(self, arguments: argparse.Namespace, name: str) -> None:
+        self._arguments = arguments
+        self._name = name
         self.interrupted = False
         self.codes: list[int] = []
 
     def plays(self, served: ServedCase) -> None:
         """Serve it until it is done, or until we are told to end."""
-        agent = served_to(served, 0, self._write_fd)
+        agent = agent_for(
+            self._arguments,
+            self._name,
+            CaseFace(served),
+            OneGrant(session_of(served)),
+            SystemClock(),
+            on_malformed=served.refuse_malformed,
+            limits=LIMITS,
+        )
         try:
             self.codes.append(at_work(agent, hold_interrupts))
         except KeyboardInterrupt:

@@ -5,24 +5,32 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import assisted_benchmark
 from assisted_benchmark.cli import exits
 from assisted_benchmark.cli.parser import PROGRAM
 from assisted_benchmark.contract.pins import Pins, load_pins
 from assisted_benchmark.gateway.agent_session import AgentSession
+from assisted_benchmark.gateway.face import Face
+from assisted_benchmark.gateway.flight import Limits
+from assisted_benchmark.gateway.http_guard import url_of
+from assisted_benchmark.gateway.principals import STDIO, Principals
+from assisted_benchmark.gateway.service import unnoticed
 from assisted_benchmark.kernel.chance import SystemChance
+from assisted_benchmark.kernel.clock import Clock
 from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.errors import DocumentError, IntegrityError, MisuseError
 from assisted_benchmark.kernel.keys import KeyRing
 from assisted_benchmark.kernel.reasons import REASONS, Layer, Reason
+from assisted_benchmark.kernel.strict_json import Json
 from assisted_benchmark.kernel.text import did_you_mean, shown
 from assisted_benchmark.ledger.memory import MemoryLedger
 from assisted_benchmark.ledger.protocol import Ledger
@@ -32,6 +40,7 @@ from assisted_benchmark.ledger.store import Durability
 from assisted_benchmark.suite.catalogue import PINS_FILE
 from assisted_benchmark.suite.files import Files
 from assisted_benchmark.suite.storage import RunDirectory, create_keys, new_keys, read_keys
+from assisted_benchmark.wire.outcomes import Oddity
 
 
 class _Pinned(Protocol):
@@ -43,6 +52,12 @@ class _Pinned(Protocol):
 
 
 T = TypeVar("T", bound=_Pinned)
+
+BEARER: Final = "ASSISTED_BENCHMARK_AGENT_BEARER"
+
+_BEARER_BYTES: Final = 32
+_SHORTEST: Final = 32
+_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+", re.ASCII)
 
 
 def pinned(
@@ -96,10 +111,68 @@ def wire() -> int:
     return copy
 
 
-def at_work(agent: AgentSession, close: Callable[[], None]) -> int:
+class Agent(Protocol):
+    """An agent's session, over whichever way."""
+
+    @property
+    def client(self) -> Json: ...
+
+    @property
+    def oddities(self) -> tuple[Oddity, ...]: ...
+
+    def serve(self) -> None: ...
+
+
+def agent_for(
+    arguments: argparse.Namespace,
+    name: str,
+    face: Face,
+    principals: Principals,
+    clock: Clock,
+    *,
+    on_malformed: Callable[[Reason, str], object],
+    on_leaving: Callable[[], None] = unnoticed,
+    limits: Limits | None = None,
+) -> Agent:
+    """The session of the client at standard input and output, or with --http of those that have the bearer."""
+    write_fd = wire()
+    if not arguments.http:
+        if sys.stdin.isatty():
+            say("this speaks to an MCP client; --print-config shows how to tell one of it, Ctrl-D ends it")
+        return AgentSession(
+            face,
+            principals.session(STDIO, None),
+            clock,
+            write_fd=write_fd,
+            limits=limits,
+            on_malformed=on_malformed,
+            on_leaving=on_leaving,
+        )
+    try:
+        from assisted_benchmark.gateway.http_session import HttpSession
+    except ImportError as error:
+        detail = f"--http needs the extra `http` (no `{error.name}` here); install `assisted-benchmark[http]`"
+        raise MisuseError(Reason.MISUSE, detail) from error
+    chance = SystemChance()
+    bearer = bearer_of(os.environ) or chance.token(_BEARER_BYTES).hex()
+    agent = HttpSession(
+        face,
+        principals,
+        clock,
+        chance,
+        bearer=bearer,
+        port=arguments.port or 0,
+        limits=limits,
+        on_malformed=on_malformed,
+        on_leaving=on_leaving,
+    )
+    with open(write_fd, "w") as out:
+        out.write(_http_config(name, agent.url, bearer))
+    return agent
+
+
+def at_work(agent: Agent, close: Callable[[], None]) -> int:
     """Serve until the client closes its side, then `close`; the exit code. Nothing runs any more afterwards."""
-    if sys.stdin.isatty():
-        say("this speaks to an MCP client; --print-config shows how to tell one of it, Ctrl-D ends it")
     try:
         agent.serve()
     finally:
@@ -114,6 +187,11 @@ def at_work(agent: AgentSession, close: Callable[[], None]) -> int:
 
 def print_config(name: str, arguments: argparse.Namespace, root: Path, words: list[str], needs: dict[str, str]) -> int:
     """Print what the `mcpServers` of a client's configuration needs to hold; `needs` are variables to be set."""
+    if arguments.http:
+        if not arguments.port:
+            raise MisuseError(Reason.MISUSE, "a configuration names the port: give --port")
+        print(_http_config(name, url_of(arguments.port), bearer_of(os.environ) or f"${{{BEARER}}}"), end="")
+        return exits.OK
     sets = ["--toolsets", arguments.toolsets] if arguments.toolsets else []
     kept = ["--ledger", str(arguments.ledger.absolute())] if arguments.ledger else []
     line = ["-m", "assisted_benchmark", "serve", "--root", str(root.absolute()), *words, *sets, *kept]
@@ -122,8 +200,29 @@ def print_config(name: str, arguments: argparse.Namespace, root: Path, words: li
     if package != sysconfig.get_path("purelib"):
         environment["PYTHONPATH"] = package
     server: dict[str, object] = {"command": sys.executable, "args": line, "env": environment}
-    print(json.dumps({"mcpServers": {f"assisted-benchmark-{name}": server}}, indent=2))
+    print(_config(name, server), end="")
     return exits.OK
+
+
+def bearer_of(environment: Mapping[str, str]) -> str:
+    """The secret that clients have to bring over HTTP, where the operator sets it; else nothing.
+
+    Raises:
+        MisuseError: it is none that a header can hold, or too short.
+    """
+    bearer = environment.get(BEARER, "")
+    if bearer and (len(bearer) < _SHORTEST or not _TOKEN.fullmatch(bearer)):
+        detail = f"{BEARER} is not a bearer: it needs {_SHORTEST} or more of A-Z a-z 0-9 - . _ ~ + /"
+        raise MisuseError(Reason.MISUSE, detail)
+    return bearer
+
+
+def _http_config(name: str, url: str, bearer: str) -> str:
+    return _config(name, {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {bearer}"}})
+
+
+def _config(name: str, server: dict[str, object]) -> str:
+    return json.dumps({"mcpServers": {f"assisted-benchmark-{name}": server}}, indent=2) + "\n"
 
 
 def say(what: str) -> None:

@@ -19,7 +19,8 @@ from assisted_benchmark.gateway.conversation import Conversation
 from assisted_benchmark.gateway.http_exchange import Exchange
 from assisted_benchmark.gateway.http_guard import Guard, Turned
 from assisted_benchmark.gateway.http_headers import HEADER_MISMATCH, VERSION, mismatch, unmirrored, version_of
-from assisted_benchmark.gateway.http_sessions import STATELESS, Principals, Talk, Talks
+from assisted_benchmark.gateway.http_sessions import Talk, Talks
+from assisted_benchmark.gateway.principals import HTTP, Principals
 from assisted_benchmark.gateway.service import Service
 from assisted_benchmark.kernel.canonical import parse
 from assisted_benchmark.kernel.chance import Chance
@@ -134,7 +135,7 @@ class HttpFace:
         exchange = Exchange()
         conversation = Conversation(
             self._service,
-            lambda: self._principals.session(STATELESS, conversation.side.client),
+            lambda: self._principals.session(HTTP, conversation.side.client),
             exchange,
             stateless=True,
         )

@@ -35,6 +35,11 @@ _ONCE: Final = frozenset(
 )
 
 
+def url_of(port: int) -> str:
+    """Where clients find a server on this port."""
+    return f"http://{LOOPBACK}:{port}{PATH}"
+
+
 class Turned(NamedTuple):
     """A request that is turned away: the status, and the JSON-RPC error that it is told."""
 

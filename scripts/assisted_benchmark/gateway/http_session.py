@@ -11,13 +11,14 @@ import uvicorn
 from assisted_benchmark.gateway.face import Face
 from assisted_benchmark.gateway.flight import Limits
 from assisted_benchmark.gateway.http_face import HttpFace
-from assisted_benchmark.gateway.http_guard import LOOPBACK, PATH, Guard
+from assisted_benchmark.gateway.http_guard import LOOPBACK, Guard, url_of
 from assisted_benchmark.gateway.http_protocol import PatientProtocol
-from assisted_benchmark.gateway.http_sessions import Principals
+from assisted_benchmark.gateway.principals import Principals
 from assisted_benchmark.gateway.service import Service, unnoticed, unrecorded
 from assisted_benchmark.kernel.chance import Chance
 from assisted_benchmark.kernel.clock import Clock
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.strict_json import Json
 from assisted_benchmark.wire.outcomes import Oddity
 
 _CONNECTIONS = 256
@@ -47,6 +48,7 @@ class HttpSession:
         self._listening = _listening(port)
         self.port: int = self._listening.getsockname()[1]
         self._on_leaving = on_leaving
+        self._principals = principals
         self._service = Service(face, clock, limits or Limits(), on_malformed)
         self._face = HttpFace(self._service, principals, Guard(self.port, bearer), chance, self.leave)
         self._server = _Server(self._face, self._leaves)
@@ -54,7 +56,12 @@ class HttpSession:
     @property
     def url(self) -> str:
         """Where a client finds it."""
-        return f"http://{LOOPBACK}:{self.port}{PATH}"
+        return url_of(self.port)
+
+    @property
+    def client(self) -> Json:
+        """What the client says that it is, for whom everything is served; None if it is for anybody."""
+        return self._principals.client
 
     @property
     def oddities(self) -> tuple[Oddity, ...]:

@@ -1,68 +1,21 @@
-"""The sessions of the handshake era over HTTP, and whose an agent's calls are.
-
-Over HTTP an agent session is a session of the protocol, whose id nobody can guess; in the stateless era, which knows
-none, it is whoever has the bearer. Each is a principal of its own, so that none uses what another was granted.
-"""
+"""The sessions of the handshake era over HTTP: opened, found by an id that nobody can guess, and ended."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from assisted_benchmark.gateway.conversation import Conversation
 from assisted_benchmark.gateway.http_exchange import Exchange
+from assisted_benchmark.gateway.principals import HTTP, Principals
 from assisted_benchmark.gateway.service import Service
-from assisted_benchmark.gateway.tools import Session
 from assisted_benchmark.kernel.chance import Chance
 from assisted_benchmark.kernel.clock import SECOND, Clock
-from assisted_benchmark.kernel.strict_json import Json
-
-STATELESS: Final = "http"  # the principal of every call in the stateless era
 
 _MOST: Final = 64
 _IDLE_NS: Final = 1800 * SECOND
 _ID_BYTES: Final = 32
-
-
-class Principals(Protocol):
-    """Whose calls are whose."""
-
-    def session(self, principal: str, client: Json) -> Session:
-        """Whose a call is that came from this principal, whose client says that it is `client`."""
-
-    def left(self, principal: str) -> bool:
-        """A principal has ended its session: whether nobody is left to serve."""
-
-
-class EachItsOwn:
-    """Every principal calls in its own name, and others may come after it."""
-
-    def __init__(self, run: str) -> None:
-        self._run = run
-
-    def session(self, principal: str, _client: Json) -> Session:
-        return Session(self._run, principal)
-
-    def left(self, _principal: str) -> bool:
-        return False
-
-
-class OneGrant:
-    """Whoever calls first is the agent that the grant is for; everybody else calls in another name."""
-
-    def __init__(self, holder: Session) -> None:
-        self._holder = holder
-        self._principal = ""
-        self.client: Json = None
-
-    def session(self, principal: str, client: Json) -> Session:
-        if not self._principal:
-            self._principal, self.client = principal, client
-        return self._holder if principal == self._principal else self._holder._replace(principal=principal)
-
-    def left(self, principal: str) -> bool:
-        return principal == self._principal
 
 
 class Standing:
@@ -96,7 +49,7 @@ class Talk:
 
     def __init__(self, service: Service, principals: Principals, session_id: str) -> None:
         self.id = session_id
-        self.principal = f"{STATELESS}-{hashlib.sha256(session_id.encode()).hexdigest()[:16]}"
+        self.principal = f"{HTTP}-{hashlib.sha256(session_id.encode()).hexdigest()[:16]}"
         self.standing = Standing()
         self.busy = 0
         self.used_ns = 0

@@ -16,7 +16,7 @@ from assisted_benchmark.suite.live.served import ServedCase
 from assisted_benchmark.wire.server_side import Also
 
 # Turns are taken one at a time anyway: on one thread they keep the order of their lines.
-_LIMITS = Limits(calls=1)
+LIMITS = Limits(calls=1)
 
 
 class CaseFace(Face):
@@ -59,7 +59,7 @@ def served_to(served: ServedCase, read_fd: int, write_fd: int) -> AgentSession:
         SystemClock(),
         read_fd=read_fd,
         write_fd=write_fd,
-        limits=_LIMITS,
+        limits=LIMITS,
         on_malformed=served.refuse_malformed,
     )
 
