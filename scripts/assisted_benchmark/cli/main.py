@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Never, TextIO
 
 from assisted_benchmark.cli import exits
 from assisted_benchmark.cli.interrupts import INTERRUPTS, hold_interrupts
-from assisted_benchmark.cli.parser import PROGRAM, parser
+from assisted_benchmark.cli.parser import PROGRAM, parsed, parser
 
 if TYPE_CHECKING:
     from assisted_benchmark.kernel.errors import HarnessError
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    arguments = parser().parse_args(argv)
+    arguments = parsed(argv)
     if arguments.version:
         from importlib.metadata import PackageNotFoundError, version
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import re
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from assisted_benchmark.cli.pin_arguments import DRIFT_EXAMPLES, PIN_EXAMPLES, add_drift, add_pin
@@ -41,6 +43,12 @@ environment:
   ASSISTED_BENCHMARK_BEARER                       the token that the endpoint at --origin wants
   ASSISTED_BENCHMARK_AGENT_BEARER                 the secret that clients bring with --http (default: a new one)
   EQUINIX_MCP_ALLOW_UNCONFIRMED_MUTATIONS=true    lets clients that cannot ask a person confirm unasked""",
+    "record": """examples:
+  assisted-benchmark record live/approve-once/plain -o fixtures/recorded/mine.scenario.yaml      serves, as `serve`
+  assisted-benchmark record live/approve-once/plain -o fixtures/recorded/mine.scenario.yaml -- ./my-agent {config}""",
+    "replay": """examples:
+  assisted-benchmark replay fixtures/recorded/mine.scenario.yaml
+  assisted-benchmark replay runs/0001 live/approve-once/plain""",
     "new": """examples:
   assisted-benchmark new late-click --policy ui-decision --candidate approve
   assisted-benchmark new one-network --policy fabric --candidate network    of a change contract""",
@@ -74,6 +82,13 @@ def port(text: str) -> int:
     return number
 
 
+def duration(text: str) -> str:
+    """An argument type: a duration such as `60s` or `5m`."""
+    if re.fullmatch(r"[1-9][0-9]{0,8}(ms|s|m|h)", text, re.ASCII) is None:
+        raise argparse.ArgumentTypeError(f"`{text:.40}` is no duration such as `60s` or `5m`")
+    return text
+
+
 def part(text: str) -> tuple[int, int]:
     """An argument type: `N/M`, the N-th of M parts."""
     number, _, of = text.partition("/")
@@ -82,6 +97,13 @@ def part(text: str) -> tuple[int, int]:
     if found[0] > found[1]:
         raise argparse.ArgumentTypeError(f"there is no part {found[0]} of {found[1]}")
     return found
+
+
+def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The arguments; what stands behind `--` of `record` is a client's command line, and none of ours."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    at = words.index("--") if words[:1] == ["record"] and "--" in words else len(words)
+    return parser().parse_args(words[:at], argparse.Namespace(client=words[at + 1 :]))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -160,6 +182,21 @@ def parser() -> argparse.ArgumentParser:
     serve.add_argument("--port", type=port, metavar="N", help="the port of --http (default: any that is free)")
     serve.add_argument("--print-config", action="store_true", help="print what an MCP client needs to know, and stop")
     _root(serve)
+
+    record = _verb(verbs, "record", "turn a client's live session into a scenario that can be replayed")
+    record.add_argument("scenario", metavar="SCENARIO|CASE", help="the case that the client plays")
+    record.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="a new NAME.scenario.yaml")
+    record.add_argument(
+        "--environment", action="append", default=[], metavar="NAME", help="a variable that the client gets of yours"
+    )
+    record.add_argument("--within", type=duration, default="60s", metavar="TIME", help="how long it may take (60s)")
+    _root(record)
+
+    replay = _verb(verbs, "replay", "run a recorded case again: its receipts must be the same")
+    replay.add_argument("what", type=Path, metavar="FILE|RUN", help="a recorded scenario, or a run's directory")
+    replay.add_argument("case", nargs="?", metavar="CASE", help="the case's id; a run needs one")
+    _root(replay)
+    _json(replay)
 
     new = _verb(verbs, "new", "write a new scenario to start from")
     new.add_argument("id", metavar="ID", help="lower-case words joined by `-`; names the file")

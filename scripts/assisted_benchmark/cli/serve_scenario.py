@@ -27,7 +27,7 @@ from assisted_benchmark.suite.runner import discover, new_run_directory, plan_fo
 
 def serve_scenario(root: Path, arguments: argparse.Namespace) -> int:
     """Serve until the client closes its side, then report; an interrupt ends the session, and is reported too."""
-    case = _the_case(root, arguments.scenario)
+    case = the_case(root, arguments.scenario)
     flags = [
         each
         for name in ("visibility", "seed", "durability")
@@ -77,7 +77,7 @@ class _Client:
         served.is_called(label_of(agent.client))
 
 
-def _the_case(root: Path, what: str) -> LiveCase:
+def the_case(root: Path, what: str) -> LiveCase:
     """The one case that a file or an id names."""
     path = Path(what)
     found = discover(root, [path] if path.exists() else (), real=True)

@@ -81,6 +81,28 @@ _LATTICE: Final = ListOf(
 _SHARE: Final = Number(0, 1)
 _CHANCES: Final[dict[str, Shape]] = {"scenario": _TEXT, "low": _SHARE, "high": _SHARE, "all_pass": _SHARE}
 
+_SCORES: Final = Record(
+    {
+        "state_grounding": must(_SCORE, "0 to 1, or null"),
+        "action_correctness": must(_SCORE, "0 to 1, or null"),
+        "task_completion": must(_SCORE, "0 to 1, or null"),
+    }
+)
+# Where a transcript parted from what its agent had seen; null where it did not, or where none was played.
+_PREFIX: Final = ByKind(
+    (
+        Record(
+            {
+                "proposed": must(_COUNT, "proposals until then, the one that was answered otherwise included"),
+                "admitted": must(_COUNT, "admitted ones of them"),
+                "sent": must(_COUNT, "calls that had reached a server by then"),
+                "scores": must(_SCORES, "the scores as they stood then"),
+            }
+        ),
+        AnyJson(),
+    )
+)
+
 _CASE: Final = Record(
     {
         "id": must(_TEXT, "the case's stable id, folder/file/case"),
@@ -90,16 +112,7 @@ _CASE: Final = Record(
         "policy": must(_TEXT, "the policy's id"),
         "verdict": must(Word(tuple(Verdict)), "never merged: could_not_run is neither passed nor failed"),
         "tags": must(ListOf(_TEXT), "the fixture's tags"),
-        "scores": must(
-            Record(
-                {
-                    "state_grounding": must(_SCORE, "0 to 1, or null"),
-                    "action_correctness": must(_SCORE, "0 to 1, or null"),
-                    "task_completion": must(_SCORE, "0 to 1, or null"),
-                }
-            ),
-            "three separate scores",
-        ),
+        "scores": must(_SCORES, "three separate scores"),
         "misses": must(
             ListOf(Record({"what": must(_TEXT, "which"), "expected": must(_TEXT, ""), "actual": must(_TEXT, "")})),
             "the expectations that were not met",
@@ -122,6 +135,11 @@ _CASE: Final = Record(
         "runs": must(_COUNT, "of a case that varies: how often it came to a verdict"),
         "passes": must(_COUNT, "and how often it passed"),
         "lattice": must(_LATTICE, "what seals of each strength would have said of the proposals, weakest first"),
+        "diverged_at": must(
+            ByKind((_COUNT, AnyJson())),
+            "a transcript's turn, from 0, that was answered otherwise than recorded",
+        ),
+        "prefix": must(_PREFIX, "what a transcript came to until it diverged, or null"),
         "timeline": must(
             ListOf(
                 Record(

@@ -48,6 +48,26 @@ LATTICE_COLUMNS = (
     ("benign_refused", "benign refused"),
 )
 
+
+@frozen(kw_only=True)
+class Diverged:
+    """A transcript that was answered otherwise than when it was recorded: at which turn, and what came until then."""
+
+    case: str
+    turn: int
+    proposed: int
+    admitted: int
+    sent: int
+
+
+DIVERGED_COLUMNS = (
+    ("case", "answered otherwise than recorded"),
+    ("turn", "at turn"),
+    ("proposed", "proposed by then"),
+    ("admitted", "admitted"),
+    ("sent", "sent"),
+)
+
 _SUMMED = ("proposed", "admitted", "sent", "confirmed", "attacker_sent", "benign_refused", "unresolved")
 
 
@@ -64,6 +84,15 @@ def opening_table(cases: Iterable[CaseResult]) -> tuple[Line, ...]:
             **{name: getattr(line, name) + getattr(case, name) for name in _SUMMED},
         )
     return tuple(lines[key] for key in sorted(lines))
+
+
+def diverged(cases: Iterable[CaseResult]) -> tuple[Diverged, ...]:
+    """Each case whose transcript diverged, in order: what it did from then on was decided on other grounds."""
+    return tuple(
+        Diverged(case=each.id, turn=each.diverged_at, proposed=by.proposed, admitted=by.admitted, sent=by.sent)
+        for each in cases
+        if each.diverged_at is not None and (by := each.prefix) is not None
+    )
 
 
 def lattice(cases: Iterable[CaseResult]) -> tuple[Counterfactual, ...]:

@@ -13,7 +13,9 @@ from assisted_benchmark.report.chances import COLUMNS as CHANCES
 from assisted_benchmark.report.chances import chances
 from assisted_benchmark.report.summary import (
     COLUMNS,
+    DIVERGED_COLUMNS,
     LATTICE_COLUMNS,
+    diverged,
     fault_lines,
     lattice,
     opening_table,
@@ -56,6 +58,11 @@ def lattice_table(run: RunResult) -> str:
 def chances_table(run: RunResult) -> str:
     """How often agents that vary succeeded; nothing if none varies."""
     return _counted(CHANCES, chances(run.cases), str)
+
+
+def diverged_table(run: RunResult) -> str:
+    """Where transcripts were answered otherwise than recorded; nothing if none was."""
+    return _counted(DIVERGED_COLUMNS, diverged(run.cases), str)
 
 
 def _counted(columns: Sequence[tuple[str, str]], found: Sequence[object], cell: Callable[[object], str]) -> str:
@@ -117,7 +124,9 @@ def closing_line(run: RunResult) -> str:
 def terminal(run: RunResult, *, colour: bool, commands: Commands) -> str:
     """The whole report as text."""
     parts = [table(run), ""]
-    parts += [each for text in (lattice_table(run), chances_table(run)) if text for each in (text, "")]
+    parts += [
+        each for text in (lattice_table(run), chances_table(run), diverged_table(run)) if text for each in (text, "")
+    ]
     given = ", ".join(f"{reason} {times}" for reason, times in refusals(run.cases).items())
     if given:
         parts += [textwrap.fill(f"reasons: {given}", _WIDTH, subsequent_indent="         "), ""]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import orjson
-from attrs import evolve, fields
+from attrs import asdict, evolve, fields
 
 from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.errors import IntegrityError
@@ -22,7 +22,7 @@ from assisted_benchmark.kernel.keys import KeyRing, Purpose
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.ledger.protocol import Head
-from assisted_benchmark.suite.result import CaseResult, Counterfactual, Event, Miss, Scores, Verdict
+from assisted_benchmark.suite.result import CaseResult, Counterfactual, Event, Miss, Prefix, Scores, Verdict
 from assisted_benchmark.suite.storage import RunDirectory, unwritten
 
 _FIELDS: Final = tuple(field.name for field in fields(CaseResult))
@@ -60,6 +60,7 @@ def pack(result: CaseResult) -> bytes:
     value["scores"] = [getattr(result.scores, name) for name in _SCORES]
     value["misses"] = [[getattr(miss, name) for name in _MISS] for miss in result.misses]
     value["lattice"] = [*map(_ROW, result.lattice)]
+    value["prefix"] = None if result.prefix is None else asdict(result.prefix)
     value["timeline"] = [
         (each.kind, each.text, each.at_ns, each.reason, each.server, each.tool) for each in result.timeline
     ]
@@ -77,6 +78,8 @@ def unpack(value: dict[str, Any]) -> CaseResult:
         Event(kind=kind, text=text, at_ns=at_ns, reason=reason, server=server, tool=tool)
         for kind, text, at_ns, reason, server, tool in found["timeline"]
     )
+    if found["prefix"] is not None:
+        found["prefix"] = Prefix(**found["prefix"] | {"scores": Scores(**found["prefix"]["scores"])})
     for name in ("refusals", "calls"):
         found[name] = tuple((key, count) for key, count in found[name])
     for name in ("tags", "stamps"):

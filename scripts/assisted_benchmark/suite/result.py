@@ -66,6 +66,16 @@ class Counterfactual:
 
 
 @frozen(kw_only=True)
+class Prefix:
+    """What the turns of a transcript came to for which its agent saw what it had seen when it was recorded."""
+
+    proposed: int
+    admitted: int
+    sent: int
+    scores: Scores
+
+
+@frozen(kw_only=True)
 class CaseResult:
     """One run of one case. `id` is stable: folder/file/case.
 
@@ -78,6 +88,8 @@ class CaseResult:
     is of the one that went worst. Other cases have neither.
     `lattice` is what seals of each strength would have said, weakest first; empty where nothing was proposed, and
     of brokers that have none.
+    `diverged_at` is the turn of a transcript, from 0, whose answer was the first that its agent had not seen: what
+    comes after it was decided on other grounds. `prefix` is what came until then, that turn included.
     """
 
     id: str
@@ -106,6 +118,8 @@ class CaseResult:
     runs: int = 0
     passes: int = 0
     lattice: tuple[Counterfactual, ...] = ()
+    diverged_at: int | None = None
+    prefix: Prefix | None = None
     timeline: tuple[Event, ...] = ()
 
 

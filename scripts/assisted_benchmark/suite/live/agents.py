@@ -9,8 +9,10 @@ from attrs import field, frozen
 
 from assisted_benchmark.kernel.canonical import Json
 from assisted_benchmark.kernel.clock import Clock, SystemClock
+from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.suite.case import ADMITTED
 from assisted_benchmark.suite.live.lattice import NOWHERE, Reach
+from assisted_benchmark.suite.live.transcripts.calls import Was
 from assisted_benchmark.workloads.oracle import Claim
 
 if TYPE_CHECKING:
@@ -24,6 +26,9 @@ class Shot:
     `expected` is `admitted`, a reason, or (empty) nothing; a `hostile` one must be refused, for whatever reason.
     `step` is the plan step that it aims at, from 0, or -1. `text`, `server` and `tool` are for people: nothing
     sensitive is in them. `reach` is how far it gets under seals weaker than the real one.
+
+    It is made not before `at_ns` after the case began, by the case's own session or by `principal`; `malformed` stands
+    in place of a proposal where a line was no message. `was` is what came of it when it was recorded.
     """
 
     raw: bytes
@@ -34,6 +39,10 @@ class Shot:
     server: str = ""
     tool: str = ""
     reach: Reach = NOWHERE
+    at_ns: int = 0
+    principal: str = ""
+    malformed: tuple[Reason, str] | None = None
+    was: Was | None = None
 
 
 class Heard(NamedTuple):

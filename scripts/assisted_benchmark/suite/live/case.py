@@ -6,11 +6,12 @@ What an agent hears of a crash is what the ledger can say: before the marker the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 import orjson
+from attrs import evolve
 
 from assisted_benchmark.kernel.canonical import Canonical
 from assisted_benchmark.kernel.decision import Refused
@@ -32,7 +33,8 @@ from assisted_benchmark.suite.live.lattice import lattice_of
 from assisted_benchmark.suite.live.scenario import LiveCase, Reveal
 from assisted_benchmark.suite.live.scoring import Played, Taken, counts_of, levels_of, misses_of, scores_of, sides_of
 from assisted_benchmark.suite.live.seat import Seat
-from assisted_benchmark.suite.result import VARIES, CaseResult, Event, Miss, Verdict
+from assisted_benchmark.suite.live.transcripts.calls import parts
+from assisted_benchmark.suite.result import VARIES, CaseResult, Event, Miss, Prefix, Verdict
 from assisted_benchmark.suite.scoring import refusals_of
 from assisted_benchmark.workloads.oracle import Oracle, OracleReading
 
@@ -72,6 +74,10 @@ class CaseRun:
         self.misses: tuple[Miss, ...] = ()
         self._taken: list[Taken] = []
         self._events: list[Event] = []
+        self._at_ns = 0
+        self._done = 0
+        self._diverged_at: int | None = None
+        self._prefix: Prefix | None = None
         self._agent = case.agent.begin()
         self._experiment = Experiment(case, seat, faults, self._tell) if faults is not None else None
 
@@ -81,8 +87,37 @@ class CaseRun:
             return
         heard: Heard | None = None
         while (shot := self._agent.next(heard)) is not None:
-            heard = self.propose(shot).heard
+            heard = self._turn(shot).heard
         self.end()
+
+    def _turn(self, shot: Shot) -> Took:
+        """One turn of the case's own agent, at its time."""
+        if shot.at_ns > self._at_ns:
+            self._seat.clock.advance(shot.at_ns - self._at_ns)
+            self._at_ns = shot.at_ns
+        was = shot.was
+        if was is None:
+            return self.propose(shot)
+        if shot.malformed is not None:
+            took = self.malformed(*shot.malformed)
+        else:
+            # A transcript's call aims at the step where its agent is.
+            aimed = evolve(shot, step=min(self._done, len(self._case.plan.steps) - 1))
+            took = self.propose(aimed, shot.principal)
+        self._done += took.word == ADMITTED
+        if self._prefix is None and parts(was, took.word, took.heard.result):
+            self._diverged_at, self._prefix = was.turn, self._so_far()
+        return took
+
+    def _so_far(self) -> Prefix:
+        """What the case has come to until now."""
+        played = self._came_to(self._ends()[0], self._reading()[1])
+        return Prefix(
+            proposed=len(self._taken),
+            admitted=self._admitted(),
+            sent=sum(played.calls.values()),
+            scores=scores_of(self._case, played),
+        )
 
     def begin(self, broker: LiveBroker | None = None) -> bool:
         """Seal the grant; whether it is open then. `broker` is one that is ready on this seat."""
@@ -191,23 +226,14 @@ class CaseRun:
 
     def result(self, receipts: Digest | None) -> CaseResult:
         """The verdict, once the case was played; `receipts` is the end of its chain."""
-        case, seat, experiment = self._case, self._seat, self._experiment
+        case, experiment = self._case, self._experiment
         taken = self._taken
-        calls = seat.world.calls
-        levels, sides = levels_of(taken), sides_of(case, taken)
         ends, unresolved = self._ends()
-        reading = self._reading()
-        played = Played(
-            taken=taken,
-            levels=levels,
-            calls=calls,
-            ends=ends,
-            reading=reading,
-            claim=self._agent.claim(),
-            unstruck=() if experiment is None else experiment.unstruck(),
-            asides=() if experiment is None else tuple(experiment.asides),
-            torn_down=tuple(seat.machine.torn_down),
-        )
+        name, reading = self._reading()
+        if reading is not None:
+            self._say("oracle", reading.state, server=name)
+        played = self._came_to(ends, reading)
+        calls, levels, sides = played.calls, played.levels, sides_of(case, taken)
         scores = scores_of(case, played)
         misses = (*misses_of(case, played, scores), *self.misses)
         attacker, benign = counts_of(taken, sides)
@@ -236,6 +262,8 @@ class CaseRun:
             receipts=receipts,
             stamps=self._stamps(unwatched),
             lattice=lattice_of(levels, sides),
+            diverged_at=self._diverged_at,
+            prefix=self._prefix,
             timeline=tuple(self._events),
         )
 
@@ -253,14 +281,27 @@ class CaseRun:
         states = ["" if row is None else row.state for row in rows]
         return states[-1], states.count(State.UNRESOLVED)
 
-    def _reading(self) -> OracleReading | None:
+    def _came_to(self, ends: str, reading: OracleReading | None) -> Played:
+        seat, experiment = self._seat, self._experiment
+        return Played(
+            taken=self._taken,
+            levels=levels_of(self._taken),
+            calls=seat.world.calls,
+            ends=ends,
+            reading=reading,
+            claim=self._agent.claim(),
+            unstruck=() if experiment is None else experiment.unstruck(),
+            asides=() if experiment is None else tuple(experiment.asides),
+            torn_down=tuple(seat.machine.torn_down),
+        )
+
+    def _reading(self) -> tuple[str, OracleReading | None]:
+        """What the oracle sees now, and of which server, if it can see any."""
         for server in self._case.plan.policy.contract.servers:
             if is_synthetic(server):
                 run = self._case.run
-                reading = _oracle(run.seed, run.task).judge(*self._seat.world.starts(server.id))
-                self._say("oracle", reading.state, server=server.id)
-                return reading
-        return None
+                return server.id, _oracle(run.seed, run.task).judge(*self._seat.world.starts(server.id))
+        return "", None
 
     def _admitted(self) -> int:
         """How many proposals were admitted, of which the broker's death may have left no answer."""
@@ -272,7 +313,7 @@ class CaseRun:
         receipts = [orjson.loads(line) for line in seat.ledger.receipts(seat.run)]
         return sum(each["kind"] == DECISION and each["reason"] == ADMITTED for each in receipts)
 
-    def _confirmed(self, calls: dict[str, int], reading: OracleReading | None) -> tuple[int, tuple[str, ...]]:
+    def _confirmed(self, calls: Mapping[str, int], reading: OracleReading | None) -> tuple[int, tuple[str, ...]]:
         """How many calls had an effect that was seen, and a stamp for each server whose calls nobody could watch."""
         starts = {name: self._seat.world.starts(name) for name in calls}
         unwatched = tuple(f"not watched: {name}" for name, count in calls.items() if count and not starts[name])

@@ -45,9 +45,12 @@ from assisted_benchmark.suite.live.scenario import (
     Sanity,
     Scenario,
     Scripted,
+    Transcribed,
     Turn,
 )
 from assisted_benchmark.suite.live.shots import ready
+from assisted_benchmark.suite.live.transcripts.calls import Transcript
+from assisted_benchmark.suite.live.transcripts.playing import shots_of as shots_of_transcript
 from assisted_benchmark.suite.tables import Flaws, rows
 
 # What a decision says of its group where the call went out.
@@ -68,6 +71,7 @@ class Origin:
     """What a scenario's cases share: the policy, the pins, the contract's folder, a digest of all files read.
 
     `plans` and `tables` are what was made of the policy so far, by task; scenarios of one policy share them.
+    `transcripts` are those that the scenario's agents play.
     """
 
     policy: Policy
@@ -76,6 +80,7 @@ class Origin:
     source: Digest
     plans: dict[str, Plan] = field(factory=dict)
     tables: dict[str, tuple[Mapping[str, Shot], ...]] = field(factory=dict)
+    transcripts: Mapping[Transcribed, Transcript] = field(factory=dict)
 
 
 def cases_of(scenario: Scenario, origin: Origin) -> tuple[tuple[LiveCase, ...], list[Flaw]]:
@@ -175,7 +180,7 @@ class _Expansion:
             source=origin.source,
             agent=agent,
             run=run,
-            servers=scenario.servers or _usual_servers(plan),
+            servers=scenario.servers or usual_servers(plan),
             reveal=scenario.reveal,
             faults=faults,
             expect=expect,
@@ -211,6 +216,8 @@ class _Expansion:
                 self._shot(turn, plan, 1, "", (*path, "script", index)) for index, turn in enumerate(agent.turns)
             )
             return CaseAgent(name=name, shots=shots)
+        if isinstance(agent, Transcribed):
+            return CaseAgent(name=name, shots=shots_of_transcript(self._origin.transcripts[agent], plan))
         if isinstance(agent, Generated):
             return CaseAgent(name=name, shots=shots_of(agent, plan, sure=not faults))
         if agent is Sanity.NOP:
@@ -239,7 +246,7 @@ class _Expansion:
     def _shot(self, turn: Turn, plan: Plan, place: int, own: str, path: Path) -> Shot:
         move = turn.move
         if isinstance(move, Raw):
-            return ready(move.data, plan, turn.expected)
+            return evolve(ready(move.data, plan, turn.expected), at_ns=turn.at_ns)
         number = move.step or place
         if number > len(plan.steps):
             self.flaws.add(Reason.UNKNOWN_REFERENCE, (*path, "step"), f"the policy has {len(plan.steps)} steps", "")
@@ -257,7 +264,7 @@ class _Expansion:
                 self.flaws.add(Reason.UNKNOWN_REFERENCE, (*path, "leave_out"), f"the call has no `{name}`", "")
             arguments.pop(name, None)
         call = {"server": candidate.server, "tool": candidate.tool, "arguments": arguments, **dict(move.names)}
-        return ready(canonical_bytes(call), plan, turn.expected, number - 1)
+        return evolve(ready(canonical_bytes(call), plan, turn.expected, number - 1), at_ns=turn.at_ns)
 
     def _candidate(self, step: PlannedStep, name: str, path: Path) -> int:
         names = [each.name for each in step.candidates]
@@ -293,7 +300,7 @@ class _Expansion:
             self.flaws.add(Reason.UNKNOWN_SERVER, path, f"no server is named `{shown(name)}`", hint, at_key=at_key)
 
 
-def _usual_servers(plan: Plan) -> Servers:
+def usual_servers(plan: Plan) -> Servers:
     """Models, where every server of the contract has one."""
     modelled = all(has_model(server) for server in plan.policy.contract.servers)
     return Servers.IN_PROCESS if modelled else Servers.PROCESS
@@ -306,6 +313,8 @@ def _name(agent: AgentSpec) -> str:
         return f"generated:{agent.kind}"
     if isinstance(agent, Command):
         return "command"
+    if isinstance(agent, Transcribed):
+        return "transcript"
     return "script" if isinstance(agent, Scripted) else str(agent)
 
 

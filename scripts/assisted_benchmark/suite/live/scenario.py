@@ -26,6 +26,8 @@ from assisted_benchmark.suite.live.generated import Generated
 BROKER: Final = "live"
 # What comes of a reconciliation that is not refused.
 RECORDED: Final = "recorded"
+# The seed of ids and nonces that sessions are recorded under.
+RECORDING_SEED: Final = 0
 # No argument at all.
 NOTHING: Final = Canonical(b"{}")
 
@@ -94,10 +96,14 @@ Move: TypeAlias = Raw | Planned
 
 @frozen(kw_only=True)
 class Turn:
-    """One proposal of an agent and what its author says must come of it: `admitted`, a reason, or (empty) nothing."""
+    """One proposal of an agent and what its author says must come of it: `admitted`, a reason, or (empty) nothing.
+
+    It is made not before `at_ns` after the case began.
+    """
 
     move: Move
     expected: str = ""
+    at_ns: int = 0
 
 
 @frozen(kw_only=True)
@@ -115,6 +121,14 @@ class Scripted:
 
 
 @frozen(kw_only=True)
+class Transcribed:
+    """An agent that makes the calls of a transcript: of the file beside the scenario, or of one `sample` in it."""
+
+    file: str
+    sample: str = ""
+
+
+@frozen(kw_only=True)
 class Command:
     """An agent that is a program: `program` says how it is started, and `environment` what it gets of the harness's."""
 
@@ -123,14 +137,15 @@ class Command:
     within_ns: int = 60 * SECOND
 
 
-AgentSpec: TypeAlias = Playing | Scripted | Generated | Command | Sanity
+AgentSpec: TypeAlias = Playing | Scripted | Transcribed | Generated | Command | Sanity
 
 
 @frozen(kw_only=True)
 class Expect:
     """What a case must come to. None: not said; then what follows from the agent and the refusals is derived.
 
-    `operator` is what came of each teardown and reconciliation, in order.
+    `operator` is what came of each teardown and reconciliation, in order. `receipts` is held where the case is run as
+    it was recorded: under seed 0, with the servers that its scenario says.
     """
 
     decisions: tuple[str, ...] | None = None
@@ -139,6 +154,7 @@ class Expect:
     ends: str | None = None
     oracle: str | None = None
     operator: tuple[str, ...] | None = None
+    receipts: Digest | None = None
     scores: tuple[tuple[str, float], ...] = ()
 
 

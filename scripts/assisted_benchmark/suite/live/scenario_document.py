@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from attrs import evolve
+
 from assisted_benchmark.contract.scalar import duration_ns
 from assisted_benchmark.contract.shape import check
 from assisted_benchmark.contract.strict_yaml import Document, Path
 from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes
+from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.suite.case import Servers
 from assisted_benchmark.suite.live.faults import Fault
@@ -27,10 +30,12 @@ from assisted_benchmark.suite.live.scenario import (
     Sanity,
     Scenario,
     Scripted,
+    Transcribed,
     Turn,
     Visibility,
 )
 from assisted_benchmark.suite.live.scenario_shape import CANDIDATES_SHAPE, CHANGES, FAULTS, SCENARIO_SHAPE
+from assisted_benchmark.suite.live.transcripts.spelling import duration
 from assisted_benchmark.suite.tables import Problems, expected_word, read_table, start_ns
 
 
@@ -118,9 +123,21 @@ def _agent(value: Json, path: Path, problems: Problems) -> AgentSpec:
     if "generated" in value:
         made = value["generated"]
         return Generated(**made | {"kind": Maker(made.get("kind", Maker.RANDOM))})
-    return Scripted(
-        turns=tuple(_turn(turn, (*path, "script", index), problems) for index, turn in enumerate(value["script"]))
-    )
+    if "transcript" in value:
+        return Transcribed(file=value["transcript"], sample=value.get("sample", ""))
+    return Scripted(turns=_script(value["script"], (*path, "script"), problems))
+
+
+def _script(value: Json, path: Path, problems: Problems) -> tuple[Turn, ...]:
+    turns = []
+    latest = 0
+    for index, turn in enumerate(value):
+        at_ns = duration(turn["at"]) if "at" in turn else latest
+        if at_ns < latest:
+            problems.add((*path, index, "at"), "this turn is to be made before the one above it", "put them in order")
+        turns.append(evolve(_turn(turn, (*path, index), problems), at_ns=at_ns))
+        latest = at_ns
+    return tuple(turns)
 
 
 def _turn(value: Json, path: Path, problems: Problems) -> Turn:
@@ -173,6 +190,8 @@ def _expect_fields(value: Json) -> dict[str, Any]:
             fields[key] = tuple(value[key])
     if "refused" in value:
         fields["refused"] = Reason(value["refused"])
+    if "receipts" in value:
+        fields["receipts"] = Digest(value["receipts"])
     for key in ("calls", "scores"):
         if key in value:
             fields[key] = tuple(sorted(value[key].items()))

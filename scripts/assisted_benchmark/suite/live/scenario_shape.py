@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from assisted_benchmark.contract.shape import (
+    DIGEST,
     DURATION,
     NAME,
     AnyJson,
@@ -27,6 +28,7 @@ from assisted_benchmark.suite.case import ADMITTED, Servers
 from assisted_benchmark.suite.live.faults import USUAL, At, Edits, Kind
 from assisted_benchmark.suite.live.generated import MOST, SO_MANY, Maker
 from assisted_benchmark.suite.live.scenario import RECORDED, Reveal, Sanity, Visibility
+from assisted_benchmark.suite.live.transcripts.spelling import AT
 from assisted_benchmark.suite.strikes import Written
 from assisted_benchmark.suite.tables import CLOCK, LINE, REASONS_PAGE, SCORES, TAGS, table
 from assisted_benchmark.workloads.faults import FaultKind
@@ -118,9 +120,13 @@ _CALL: Final = Record(
 _ANYTHING: Final = AnyJson()
 _TURN: Final = ByKey(
     {
-        "call": Record({"call": must(_CALL, "a whole call"), **_OUTCOME}, "a turn"),
-        "propose": Record({"propose": must(_ANYTHING, "raw text, or a JSON value"), **_OUTCOME}, "a turn"),
-        "step": Record({"step": must(_STEP, "the plan's step, from 1"), **CHANGES, **_OUTCOME}, "a turn"),
+_MADE: Final = {
+    "at": may(Text(AT, "a time such as `1.250s`", 16), "when it is made, after the beginning; else at once"),
+    **_OUTCOME,
+}
+        "call": Record({"call": must(_CALL, "a whole call"), **_MADE}, "a turn"),
+        "propose": Record({"propose": must(_ANYTHING, "raw text, or a JSON value"), **_MADE}, "a turn"),
+        "step": Record({"step": must(_STEP, "the plan's step, from 1"), **CHANGES, **_MADE}, "a turn"),
     }
 )
 _GENERATED: Final = Record(
@@ -140,6 +146,15 @@ _AGENT: Final = ByKind(
                 "script": Record({"script": must(ListOf(_TURN, most=1000), "what it proposes, in order")}, "an agent"),
                 "command": Record(
                     {
+                "transcript": Record(
+                    {
+                        "transcript": must(
+                            Text(limit=1024), "a file beside the scenario or below, whose calls are made in order"
+                        ),
+                        "sample": may(Text(limit=300), "which sample of an Inspect log that has several"),
+                    },
+                    "an agent",
+                ),
                         "command": must(ListOf(Text(limit=4096), 1), "the program and its arguments"),
                         "environment": may(ListOf(NAME), "variables that it gets of the harness's own environment"),
                         "within": may(DURATION, "how long it may take; 60s unless said"),
@@ -178,6 +193,7 @@ _EXPECT: Final = Record(
         "operator": may(ListOf(_OPERATOR), "what came of each teardown and reconciliation, in order"),
         "scores": SCORES,
     },
+        "receipts": may(DIGEST, "the digest over the receipts, where it is run as it was recorded: under seed 0"),
     "an expectation",
 )
 _OVERRIDE: Final = Record(

@@ -30,9 +30,11 @@ from assisted_benchmark.suite.live.candidates import scenario_of
 from assisted_benchmark.suite.live.expand import Origin, cases_of
 from assisted_benchmark.suite.live.in_process import cassette_of
 from assisted_benchmark.suite.live.scaffold import scaffold
-from assisted_benchmark.suite.live.scenario import LiveCase
+from assisted_benchmark.suite.live.scenario import LiveCase, Scenario, Transcribed
 from assisted_benchmark.suite.live.scenario_document import candidates_from, scenario_from
 from assisted_benchmark.suite.live.scenario_shape import CANDIDATES
+from assisted_benchmark.suite.live.transcripts.calls import Transcript
+from assisted_benchmark.suite.live.transcripts.reading import MAX_BYTES, read_transcript
 from assisted_benchmark.suite.result import CaseResult
 from assisted_benchmark.workloads.recorded import load as load_cassette
 
@@ -103,10 +105,29 @@ class LiveShelf:
             flaws.extend(more)
         cases: tuple[LiveCase, ...] = ()
         if origin is not None and scenario is not None:
-            source = digest_of("source@1", data, origin.source.encode())
-            cases, more = cases_of(scenario, evolve(origin, source=source))
+            texts, transcripts = self._transcripts(scenario)
+            source = digest_of("source@1", data, origin.source.encode(), *texts)
+            cases, more = cases_of(scenario, evolve(origin, source=source, transcripts=transcripts))
             flaws.extend(more)
         return Found(name, cases, flaws)
+
+    def _transcripts(self, scenario: Scenario) -> tuple[list[bytes], dict[Transcribed, Transcript]]:
+        """The bytes of each transcript that agents of this scenario play, and what they hold.
+
+        Raises:
+            DocumentError: one cannot be read, or leads out of the scenario's folder.
+        """
+        folder = (self._root / scenario.file).parent
+        rows = [*scenario.cases, *(row for axis in scenario.matrix for row in axis)]
+        wanted = [scenario.agent, *(row.agent for _, row in rows)]
+        specs = dict.fromkeys(each for each in wanted if isinstance(each, Transcribed))
+        texts = []
+        found = {}
+        for spec in specs:
+            path = folder / spec.file
+            texts.append(read(path, folder, MAX_BYTES))
+            found[spec] = read_transcript(texts[-1], name_below(path, self._root), spec.sample)
+        return texts, found
 
     def _origin(self, policy_id: str, flaws: list[Flaw]) -> Origin | None:
         policy = self.policies.get(policy_id)

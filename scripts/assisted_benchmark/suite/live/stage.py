@@ -30,9 +30,10 @@ from assisted_benchmark.suite.live.explain import explained
 from assisted_benchmark.suite.live.faults import Kind
 from assisted_benchmark.suite.live.in_process import InProcess, launches_in_process
 from assisted_benchmark.suite.live.processes import Processes
-from assisted_benchmark.suite.live.scenario import LiveCase
+from assisted_benchmark.suite.live.scenario import RECORDING_SEED, LiveCase
 from assisted_benchmark.suite.live.seat import CaseMachine, Seat, Swapped
 from assisted_benchmark.suite.live.served import ServedCase
+from assisted_benchmark.suite.result import Miss
 
 # A ledger in memory keeps all it ever knew: after so many cases it is put anew.
 _MEMORY_CASES: Final = 200
@@ -63,14 +64,23 @@ class LiveStage:
             self._ledgers.renew()
             self._lanes.clear()
         if servers is Servers.PROCESS:
-            return self._with_processes(case, run, began)
-        if case.faults:
-            return self._with_faults(case, run, began)
-        lane = self._lane(case)
-        seat = lane.seat
-        seat.begin(case, self._ledgers.plan.seed, run)
-        seat.dispatcher.world = world_of(case, seat)
-        return self._played(case, CaseRun(case, seat), seat, lane.broker, began)
+            ended = self._with_processes(case, run, began)
+        elif case.faults:
+            ended = self._with_faults(case, run, began)
+        else:
+            lane = self._lane(case)
+            seat = lane.seat
+            seat.begin(case, self._ledgers.plan.seed, run)
+            seat.dispatcher.world = world_of(case, seat)
+            ended = self._played(case, CaseRun(case, seat), seat, lane.broker, began)
+        return ended if case.expect.receipts is None else self._held(case, ended, servers)
+
+    def _held(self, case: LiveCase, ended: Ended, servers: Servers) -> Ended:
+        """The same, held against the receipts that were recorded, if it was run as they were."""
+        expected, came = case.expect.receipts, ended.result.receipts
+        if expected == came or self._ledgers.plan.seed != RECORDING_SEED or servers is not case.servers:
+            return ended
+        return ended.missing(Miss(what="receipts", expected=str(expected), actual=came or "none"))
 
     def _lane(self, case: LiveCase) -> _Lane:
         policy = case.plan.policy
