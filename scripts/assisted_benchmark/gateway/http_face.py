@@ -65,11 +65,9 @@ class HttpFace:
         if turned is None:
             request = Request(scope, receive)
             stateless = _era(request)
-            if isinstance(stateless, Turned):
-                turned = stateless
-            elif request.method == "POST":
+            if request.method == "POST":
                 turned = await self._post(request, stateless=stateless, send=send)
-            elif stateless or request.method not in ("GET", "DELETE"):
+            elif stateless is not False or request.method not in ("GET", "DELETE"):
                 turned = Turned(405, "POST it")
             else:
                 turned = await self._of_session(request, send)
@@ -84,7 +82,7 @@ class HttpFace:
 
     # -- messages
 
-    async def _post(self, request: Request, *, stateless: bool, send: Send) -> Turned | None:
+    async def _post(self, request: Request, *, stateless: bool | None, send: Send) -> Turned | None:
         if (
             _media(request, "content-type") != [_JSON]
             or request.headers.get("content-encoding", "identity") != "identity"
@@ -99,6 +97,8 @@ class HttpFace:
         if isinstance(frame, Bad):
             self._service.malformed(frame)
             return _no_message(400, frame)
+        if stateless is None:
+            return _unsupported(request, frame)
         if stateless:
             return await self._stateless(request, frame, send)
         return await self._in_session(request, frame, send)
@@ -128,6 +128,8 @@ class HttpFace:
             return None
         if not isinstance(frame, frames.Request):
             return Turned(400, "in this version a client answers with another call")
+        if frame.method == "initialize":
+            return Turned(404, "no such method", frames.METHOD_NOT_FOUND, frame.id)
         said = version_of(frame)
         wrong = (mismatch(request.headers, frame) if said is not None else "") or self._unmirrored(request, frame)
         if wrong:
@@ -234,15 +236,20 @@ async def _refused(turned: Turned, scope: Scope, receive: Receive, send: Send) -
     await Response(body, turned.status, headers, _JSON)(scope, receive, send)
 
 
-def _era(request: Request) -> bool | Turned:
-    """Whether a request is of the stateless era."""
+def _era(request: Request) -> bool | None:
+    """Whether a request is of the stateless era; None if it is of a version that nobody knows."""
     version = request.headers.get(VERSION)
     if version is None or version in frames.HANDSHAKE_VERSIONS:
         return False
     if version in frames.STATELESS_VERSIONS:
         return True
-    data = {"supported": list(frames.STATELESS_VERSIONS), "requested": version}
-    return Turned(400, "this protocol version is not spoken here", frames.UNSUPPORTED_VERSION, None, data)
+    return None
+
+
+def _unsupported(request: Request, frame: Frame) -> Turned:
+    data = {"supported": list(frames.STATELESS_VERSIONS), "requested": request.headers[VERSION]}
+    request_id = frame.id if isinstance(frame, frames.Request) else None
+    return Turned(400, "this protocol version is not spoken here", frames.UNSUPPORTED_VERSION, request_id, data)
 
 
 def _media(request: Request, name: str) -> list[str]:
