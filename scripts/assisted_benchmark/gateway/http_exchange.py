@@ -10,6 +10,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from starlette.responses import Response
@@ -43,7 +44,7 @@ class Exchange:
         self._over = False
         self._last: bytes | None = None
         self._code = 0
-        self.gone = False
+        self._gone = False
 
     def send(self, line: bytes) -> bool:
         with self._lock:
@@ -65,19 +66,31 @@ class Exchange:
         self.answer(None)
 
     async def play(
-        self, scope: Scope, receive: Receive, send: Send, *, headers: dict[str, str], statuses: Mapping[int, int]
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        *,
+        headers: Mapping[str, str] = MappingProxyType({}),
+        statuses: Mapping[int, int] = MappingProxyType({}),
+        stream: bool = False,
     ) -> None:
-        """Answer the request, to the end or until the client is gone. `statuses` are those of errors."""
+        """Say all that is said, to the end or until the client is gone.
+
+        `statuses` are those of errors; what is a `stream` in any case begins at once.
+        """
         watch = asyncio.ensure_future(self._watch(receive))
         try:
-            await self._said()
-            if self._over and not self._lines and self._last is not None:
-                status = statuses.get(self._code, 200)
-                await Response(self._last.rstrip(), status, headers, "application/json")(scope, receive, send)
+            if not stream:
+                await self._said()
+            if (answer := self._whole()) is not None:
+                line, code = answer
+                response = Response(line.rstrip(), statuses.get(code, 200), headers, "application/json")
+                await response(scope, receive, send)
                 return
             start = [(name.encode(), value.encode()) for name, value in headers.items()]
             await send({"type": "http.response.start", "status": 200, "headers": _EVENTS + start})
-            while not self.gone:
+            while not self._gone:
                 data, over = self._taken()
                 await send({"type": "http.response.body", "body": data or b":\n\n", "more_body": not over})
                 if over:
@@ -86,6 +99,11 @@ class Exchange:
         finally:
             watch.cancel()
             self.close()
+
+    def _whole(self) -> tuple[bytes, int] | None:
+        """The answer, if it is there and is all that was said."""
+        with self._lock:
+            return None if self._last is None or self._lines else (self._last, self._code)
 
     async def _said(self) -> None:
         """Wait until there is something to say, or for long enough."""
@@ -108,7 +126,7 @@ class Exchange:
     async def _watch(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
-        self.gone = True
+        self._gone = True
         self.close()
 
     def _wake(self) -> bool:

@@ -144,7 +144,7 @@ class HttpFace:
         self._alone.add(conversation)
         try:
             conversation.take(frame, exchange)
-            await exchange.play(request.scope, request.receive, send, headers={}, statuses=_STATELESS)
+            await exchange.play(request.scope, request.receive, send, statuses=_STATELESS)
         finally:
             self._alone.remove(conversation)
             conversation.end()  # whoever closes the answer to a request has cancelled it
@@ -202,7 +202,7 @@ class HttpFace:
         self._talks.used(talk, more=1)
         talk.standing.opened(exchange)
         try:
-            await exchange.play(request.scope, request.receive, send, headers={}, statuses={})
+            await exchange.play(request.scope, request.receive, send, stream=True)
         finally:
             talk.standing.stream = None
             self._talks.used(talk, more=-1)
