@@ -56,6 +56,9 @@ environment:
   assisted-benchmark merge runs/0001 runs/0002    one report of the shards 1/2 and 2/2""",
     "pin": PIN_EXAMPLES,
     "drift": DRIFT_EXAMPLES,
+    "matrix": """examples:
+  assisted-benchmark matrix                       every guard of every broker, taken away in turn
+  assisted-benchmark matrix --json""",
     "doctor": """example:
   assisted-benchmark doctor""",
     "completion": """example:
@@ -216,6 +219,13 @@ def parser() -> argparse.ArgumentParser:
     add_drift(drift)
     _root(drift)
     _json(drift)
+
+    matrix = _verb(verbs, "matrix", "measure what the cases notice: brokers that lack a check, servers that lie")
+    page = matrix.add_mutually_exclusive_group()
+    page.add_argument("--write", type=Path, metavar="PAGE", help="write the whole matrix there, as a page")
+    page.add_argument("--check", type=Path, metavar="PAGE", help="fail if that page is not what came out")
+    _root(matrix)
+    _json(matrix)
 
     doctor = _verb(verbs, "doctor", "say whether this machine can run the suite")
     _root(doctor)

@@ -17,7 +17,21 @@ from marks import promise
 from assisted_benchmark.cli.main import main
 from assisted_benchmark.cli.parser import parser
 
-VERBS = ("run", "list", "explain", "lint", "verify", "merge", "serve", "new", "pin", "drift", "doctor", "completion")
+VERBS = (
+    "run",
+    "list",
+    "explain",
+    "lint",
+    "verify",
+    "merge",
+    "serve",
+    "new",
+    "pin",
+    "drift",
+    "matrix",
+    "doctor",
+    "completion",
+)
 
 
 @promise("H20")

@@ -29,8 +29,8 @@ DONE = Outcome(
     explanation="",
     reason=None,
 )
-ONE = Taken(Shot(operation=READ), DONE, "completed", (EXECUTED,))
-REFUSED = Taken(Shot(operation=READ), Refused(Reason.EXPIRED), "expired", ())
+ONE = Taken(Shot(operation=READ), DONE, "completed", (EXECUTED,), "", "sha")
+REFUSED = Taken(Shot(operation=READ), Refused(Reason.EXPIRED), "expired", (), "", "sha")
 READING = HostReading({READ: 1}, (EXECUTED,), (), (), (), {})
 
 
@@ -54,6 +54,10 @@ def test_a_case_in_which_all_of_it_holds_misses_nothing():
         (played(ONE._replace(shot=Shot(operation="another"))), [("executed by call 1", READ)]),
         (played(REFUSED._replace(executed=(EXECUTED,))), [("executed by call 1", READ)]),
         (played(ONE._replace(came=evolve(DONE, replayed=True))), [("executed by call 1", READ)]),
+        (
+            played(ONE._replace(parameters="others")),
+            [("parameters of call 1", "others"), ("parameters", "others")],
+        ),
         (played(ONE._replace(unfit="/ok: missing")), [("answer of call 1", "/ok: missing")]),
         (played(ONE, operations=()), [("executed", "1 times")]),
         (played(ONE, reading=READING._replace(executions=(EXECUTED, EXECUTED))), [("executed", "2 times")]),
@@ -66,6 +70,7 @@ def test_a_case_in_which_all_of_it_holds_misses_nothing():
         "another operation",
         "although refused",
         "although replayed",
+        "other parameters",
         "an answer of no shape",
         "no receipt",
         "one receipt twice",

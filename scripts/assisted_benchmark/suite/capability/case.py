@@ -6,6 +6,7 @@ What an agent hears of a crash is what the ledger can say: `outcome_unknown` whe
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from typing import Final
 
@@ -14,9 +15,10 @@ from assisted_benchmark.capability.reading import Resource
 from assisted_benchmark.capability.receipt import read
 from assisted_benchmark.capability.results import Managed, Outcome, told
 from assisted_benchmark.capability.states import State
-from assisted_benchmark.kernel.canonical import parse
+from assisted_benchmark.kernel.canonical import canonical_bytes, parse
 from assisted_benchmark.kernel.decision import Refused
 from assisted_benchmark.kernel.digest import Digest
+from assisted_benchmark.kernel.errors import CanonicalError
 from assisted_benchmark.kernel.reasons import REASONS, Reason
 from assisted_benchmark.suite.capability.agents import Aim, Shot
 from assisted_benchmark.suite.capability.experiment import Experiment
@@ -82,7 +84,8 @@ class CaseRun:
         self.answers.append((shot, came))
         word = self._heard(shot, came)
         executed = seat.world.reading().executions[before + experiment.rivals - rivals :]
-        self._taken.append(Taken(shot, came, word, executed, self._unfit(shot, came)))
+        asked = _parameters(aim.raw) if shot.operation else ""
+        self._taken.append(Taken(shot, came, word, executed, self._unfit(shot, came), asked))
         return word
 
     def _answer(self, aim: Aim) -> Came:
@@ -181,6 +184,16 @@ class CaseRun:
         at = self._seat.clock.now().mono_ns
         server = self._case.registry.id if tool else ""
         self._events.append(Event(kind=kind, text=text, at_ns=at, reason=reason, server=server, tool=tool))
+
+
+def _parameters(raw: bytes) -> str:
+    """The SHA-256 of the parameters that a call of an operation asks for; of what is no such call, nothing."""
+    try:
+        value = parse(raw)
+    except CanonicalError:
+        return ""
+    given = value.get("input") if type(value) is dict else None
+    return hashlib.sha256(canonical_bytes(given)).hexdigest()
 
 
 def word_of(came: Came) -> str:

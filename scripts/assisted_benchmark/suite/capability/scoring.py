@@ -1,9 +1,9 @@
 """What a capability case came to, held against what it must come to. Pure.
 
-Some things hold in every case, said or not: a call executes one operation at most, its own, and none where it is
-refused, replayed or a call of another kind; what was executed has a durable receipt, and one only; every operation has
-ended; an answer fits its tool's schema; the host follows its own rules; no receipt has a secret; a declared fault
-strikes.
+Some things hold in every case, said or not: a call executes one operation at most, its own with its own parameters, and
+none where it is refused, replayed or a call of another kind; what was executed has a durable receipt, and one only;
+every operation has ended; an answer fits its tool's schema; the host follows its own rules; no receipt has a secret; a
+declared fault strikes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ _DONE: Final = frozenset({State.COMPLETED, State.COMPLETED_AFTER_REVOCATION})
 class Taken(NamedTuple):
     """One call and what came of it: a word (`completed`, `granted`, `read`, or the reason), and what it executed.
 
-    `unfit` says why the answer does not fit its tool's schema, or nothing.
+    `unfit` says why the answer does not fit its tool's schema, or nothing; `parameters` is the SHA-256 of those that it
+    asks for, if it is a call of an operation.
     """
 
     shot: Shot
@@ -41,6 +42,7 @@ class Taken(NamedTuple):
     word: str
     executed: tuple[Execution, ...]
     unfit: str = ""
+    parameters: str = ""
 
 
 class Played(NamedTuple):
@@ -126,8 +128,14 @@ def _always(played: Played) -> Iterator[Miss]:
         if len(operations) > most or any(name != each.shot.operation for name in operations):
             told = f"at most {most} of {each.shot.operation}" if most else "none"
             yield Miss(what=f"executed by call {number}", expected=told, actual=", ".join(operations))
+        if any(one.parameters != each.parameters for one in each.executed):
+            yield Miss(what=f"parameters of call {number}", expected="those that were asked for", actual="others")
         if each.unfit:
             yield Miss(what=f"answer of call {number}", expected="what its tool's schema has", actual=each.unfit)
+    # The rival of a race makes a call of the case once more.
+    asked = {each.parameters for each in played.taken}
+    if any(one.parameters not in asked for one in played.reading.executions):
+        yield Miss(what="parameters", expected="those of a call", actual="others")
     admitted = [name for name, _ in played.operations]
     for receipt, count in Counter(each.receipt_id for each in played.reading.executions).items():
         if count > 1 or receipt not in admitted:

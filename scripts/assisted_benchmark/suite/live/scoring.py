@@ -1,18 +1,20 @@
 """What a case came to, held against what it must come to. Pure.
 
 Some things hold in every case, said or not: what goes out is the very call of the step whose turn it is,
-a proposal that was refused before the dispatch causes no send, one proposal causes at most one, the workload
-follows its own rule, and a declared fault strikes.
+a proposal that was refused before the dispatch causes no send, one proposal causes at most one, what succeeded has had
+its effect and nothing else has had one, the workload follows its own rule, and a declared fault strikes.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from assisted_benchmark.kernel.reasons import LIVE_ORDER, Reason
 from assisted_benchmark.suite.case import ADMITTED
 from assisted_benchmark.suite.live.agents import Shot
+from assisted_benchmark.suite.live.faults import Kind
 from assisted_benchmark.suite.live.lattice import Side, Stood, Strength, strongest
 from assisted_benchmark.suite.live.scenario import LiveCase
 from assisted_benchmark.suite.result import Miss, Scores
@@ -98,9 +100,26 @@ def _misses(case: LiveCase, played: Played, scores: Scores) -> Iterator[Miss]:
         yield Miss(what="teardown", expected=f"at most once, and only {case.run.vm}", actual=actual)
     yield from missed_scores(expect, scores)
     if played.reading is not None:
+        if case.targets:
+            yield from _effects(case, taken, played.reading)
         for line in played.reading.disagreements:
             yield Miss(what="workload", expected="what its rule gives", actual=line)
     yield from unstruck_faults(played.unstruck)
+
+
+def _effects(case: LiveCase, taken: Sequence[Taken], reading: OracleReading) -> Iterator[Miss]:
+    """What the choice's calls did: one that succeeded did what it says; and nothing was done that no call says."""
+    sent = Counter(case.targets[each.candidate] for each in taken if each.sent and each.candidate in case.targets)
+    done = Counter(reading.actions)
+    for number, each in enumerate(taken, 1):
+        target = case.targets.get(each.candidate)
+        if each.word == ADMITTED and target is not None and not done[target]:
+            yield Miss(
+                what=f"effect of proposal {number}", expected=target, actual=", ".join(reading.actions) or "none"
+            )
+    # Of a rival, and of a call that went out as the broker died, no candidate is known here.
+    if done - sent and not any(fault.kind in (Kind.RACE, Kind.CRASH) for fault in case.faults):
+        yield Miss(what="effects", expected=", ".join(sent) or "none", actual=", ".join(reading.actions))
 
 
 def scores_of(case: LiveCase, played: Played) -> Scores:

@@ -1,0 +1,127 @@
+"""The reason matrix and the oracle mutation score, for people, for pages and for scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from assisted_benchmark.kernel.canonical import Json
+from assisted_benchmark.suite.matrix.judging import BROKERS, Matrix, Row, Tried
+from assisted_benchmark.suite.matrix.oracle import Noticed
+
+SCHEMA: Final = "assisted-benchmark/matrix@1"
+
+
+def matrix_value(matrix: Matrix, noticed: Sequence[Noticed]) -> Json:
+    """All of it as plain JSON."""
+    tried = [each for row in matrix.rows for each in row.tried]
+    return {
+        "schema": SCHEMA,
+        "killed": sum(each.killed for each in tried),
+        "explained": sum(each.explained is not None for each in tried),
+        "total": len(tried),
+        "stale": list(matrix.stale),
+        "failing": list(matrix.failing),
+        "reasons": [
+            {"broker": row.broker, "reason": row.reason.value, "mutants": [_mutant(each) for each in row.tried]}
+            for row in matrix.rows
+        ],
+        "oracle": [
+            {
+                "broker": each.broker,
+                "lie": each.lie.value,
+                "cases": each.cases,
+                "noticed": each.calls - len(each.missed),
+                "total": each.calls,
+                "missed": list(each.missed),
+            }
+            for each in noticed
+        ],
+    }
+
+
+def _mutant(tried: Tried) -> Json:
+    said = tried.explained
+    return {
+        "guard": tried.guard.name,
+        "lacks": tried.guard.how.value,
+        "killed": tried.killed,
+        "by": tried.killed_by,
+        "cases": tried.reached,
+        "otherwise": tried.otherwise,
+        "let_through": tried.let_through,
+        "stuck": tried.stuck,
+        "explained": None if said is None else said.because,
+    }
+
+
+def matrix_page(matrix: Matrix, noticed: Sequence[Noticed]) -> str:
+    """The page: a row a reason, a column a broker; then what lives and why, and what the oracle notices."""
+    return "\n".join(_page(matrix, noticed)) + "\n"
+
+
+def _page(matrix: Matrix, noticed: Sequence[Noticed]) -> Iterator[str]:
+    yield "# Reason matrix"
+    yield ""
+    yield "Each cell: killed mutants of all that lack one guard of that reason; `+n` more are explained below. In"
+    yield "brackets, of the cases that meet the reason under them: told something else / more was sent / could not go"
+    yield "on. What it means is in `docs/assurance.md`. Written by `scripts/assisted-benchmark matrix --write`."
+    yield ""
+    yield f"{_summary(matrix)}."
+    yield ""
+    yield f"| reason | {' | '.join(BROKERS)} |"
+    yield f"|---|{'---|' * len(BROKERS)}"
+    cells = {(row.reason, row.broker): _cell(row) for row in matrix.rows}
+    for reason in sorted({row.reason for row in matrix.rows}):
+        yield f"| `{reason.value}` | {' | '.join(cells.get((reason, each), '') for each in BROKERS)} |"
+    yield ""
+    yield "## Mutants that live, and why"
+    yield ""
+    for each in _explained(matrix):
+        yield f"- `{each.guard.name}`: {each.explained.because if each.explained else ''}"
+    yield ""
+    yield "## What the oracles notice"
+    yield ""
+    yield "| broker | cases | calls | dropped, noticed | corrupted, noticed |"
+    yield "|---|---|---|---|---|"
+    for broker in dict.fromkeys(each.broker for each in noticed):
+        mine = [each for each in noticed if each.broker == broker]
+        told = " | ".join(f"{each.calls - len(each.missed)} of {each.calls}" for each in mine)
+        yield f"| {broker} | {mine[0].cases} | {mine[0].calls} | {told} |"
+
+
+def _cell(row: Row) -> str:
+    killed, explained = sum(each.killed for each in row.tried), sum(each.explained is not None for each in row.tried)
+    told = "/".join(
+        str(sum(getattr(each, name) for each in row.tried)) for name in ("otherwise", "let_through", "stuck")
+    )
+    return f"{killed} of {len(row.tried)}{f' +{explained}' if explained else ''} ({told})"
+
+
+def _explained(matrix: Matrix) -> list[Tried]:
+    return [each for row in matrix.rows for each in row.tried if each.explained is not None]
+
+
+def _summary(matrix: Matrix) -> str:
+    tried = [each for row in matrix.rows for each in row.tried]
+    through = sum(each.let_through > 0 for each in tried)
+    return (
+        f"{len(matrix.rows)} reasons of brokers, {len(tried)} mutants: {sum(each.killed for each in tried)} killed "
+        f"({through} of them had sent more than is allowed), {len(_explained(matrix))} explained"
+    )
+
+
+def matrix_lines(matrix: Matrix, noticed: Sequence[Noticed]) -> Iterator[str]:
+    """For a terminal: the counts, and everything that is not as it must be."""
+    yield _summary(matrix)
+    for row in matrix.rows:
+        for each in row.tried:
+            if not each.killed and each.explained is None:
+                where = f"{each.reached} cases come to it and none fails" if each.reached else "no case comes to it"
+                yield f"LIVES: {row.broker}, {each.guard.name} (line {each.guard.line}): {where}"
+    yield from (f"STALE: {each}" for each in matrix.stale)
+    yield from (f"FAILS: {each} without any mutant" for each in matrix.failing)
+    for one in noticed:
+        seen = one.calls - len(one.missed)
+        yield f"oracle of {one.broker}: {seen} of {one.calls} {one.lie.value} calls noticed, in {one.cases} cases"
+        yield from (f"UNNOTICED: {one.lie.value}, {each}" for each in one.missed)

@@ -1,0 +1,1 @@
+"""What the shipped cases are worth: brokers that lack one guard each, and servers that lie about one call each."""
