@@ -103,6 +103,10 @@ class Deadline:
         """At most `ns` nanoseconds, and never more than what remains."""
         return Deadline(self._clock, min(self._at_ns, self._clock.now().mono_ns + ns))
 
+    def anew(self, ns: int) -> Deadline:
+        """Another budget by the same clock, of `ns` nanoseconds from now."""
+        return Deadline(self._clock, self._clock.now().mono_ns + ns)
+
     def remaining_ns(self) -> int:
         """What is left, never negative."""
         left = self._at_ns - self._clock.now().mono_ns

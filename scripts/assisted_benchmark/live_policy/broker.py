@@ -46,7 +46,7 @@ from assisted_benchmark.live_policy.grants import Grants
 from assisted_benchmark.live_policy.opened import OpenGrant
 from assisted_benchmark.live_policy.opening import OPENING, Opening
 from assisted_benchmark.live_policy.policy import Policy
-from assisted_benchmark.live_policy.ports import Dispatcher, Machine
+from assisted_benchmark.live_policy.ports import NO_RELAY, Dispatcher, Machine, Relay
 from assisted_benchmark.live_policy.proposal import told_of_malformed
 from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.live_policy.trust import Pins, Trust
@@ -128,10 +128,14 @@ class LiveBroker:
         way = self._decider.judge(session, raw)
         return way if isinstance(way, Refused) else way.permit
 
-    def propose(self, session: Session, raw: bytes) -> Outcome | Refused:
-        """Decide, and if admitted carry the call out: at most once, whatever happens."""
+    def propose(self, session: Session, raw: bytes, relay: Relay = NO_RELAY) -> Outcome | Refused:
+        """Decide, and if admitted carry the call out: at most once, whatever happens.
+
+        `relay` leads to the agent while its call is in flight. A call that it cancels before the marker is refused,
+        and spends nothing; afterwards the group is spent, and what came of it is recorded either way.
+        """
         way = self._decider.judge(session, raw)
-        return way if isinstance(way, Refused) else self._carrier.carry(way)
+        return way if isinstance(way, Refused) else self._carrier.carry(way, relay)
 
     def refuse_malformed(self, session: Session, reason: Reason, detail: str) -> Refused:
         """Record that the agent's bytes did not even become a proposal."""

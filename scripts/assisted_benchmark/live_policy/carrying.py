@@ -17,7 +17,7 @@ from assisted_benchmark.live_policy.deciding import Way
 from assisted_benchmark.live_policy.desk import Desk
 from assisted_benchmark.live_policy.dispatch import Flight, Moment, Outcome, Verdict, judge
 from assisted_benchmark.live_policy.opened import OpenGrant
-from assisted_benchmark.live_policy.ports import Dispatcher, Machine, NotSent, Replied, Reply, Unavailable
+from assisted_benchmark.live_policy.ports import Dispatcher, Machine, NotSent, Relay, Replied, Reply, Unavailable
 from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.live_policy.trust import Trust
 
@@ -52,13 +52,15 @@ class Carrier:
         self._reply_within_ns = reply_within_ns
         self._on_moment = on_moment
 
-    def carry(self, way: Way) -> Outcome | Refused:
+    def carry(self, way: Way, relay: Relay) -> Outcome | Refused:
         """From an admitted call to its recorded end."""
         refused = self._observe(way)
         if refused is not None:
             return refused
+        if relay.cancelled:
+            return self._refuse(way, Reason.CANCELLED, "the agent cancelled the call before it was claimed")
         claimed = self.claim(way)
-        return claimed if isinstance(claimed, Refused) else self._dispatch(way, claimed)
+        return claimed if isinstance(claimed, Refused) else self._dispatch(way, claimed, relay)
 
     def _observe(self, way: Way) -> Refused | None:
         self._on_moment(Moment.OBSERVE)
@@ -115,13 +117,13 @@ class Carrier:
         call = (permit.server, permit.tool, permit.arguments)
         return self._desk.refuse(way.grant.session, way.grant, reason, detail, call=call)
 
-    def _dispatch(self, way: Way, claimed: Claimed) -> Outcome:
+    def _dispatch(self, way: Way, claimed: Claimed, relay: Relay) -> Outcome:
         grant = way.grant
         flight = grant.flight = Flight(claimed)
         grant.came_to(way.step.index, State.DISPATCHING)
         self._on_moment(Moment.CLAIMED)
         try:
-            verdict = self._sent(way, flight)
+            verdict = self._sent(way, flight, relay)
         except Exception as error:
             # Fail closed: whatever went wrong, bytes may be out. The error itself goes on to the caller.
             detail = f"{type(error).__name__} while the call was in flight"
@@ -130,7 +132,7 @@ class Carrier:
         self._on_moment(Moment.SETTLE)
         return self._settle(way, flight, verdict)
 
-    def _sent(self, way: Way, flight: Flight) -> Verdict:
+    def _sent(self, way: Way, flight: Flight, relay: Relay) -> Verdict:
         grant = way.grant
 
         def gate() -> bool:
@@ -143,7 +145,7 @@ class Carrier:
         if (stopped := self._stop_reason(grant)) is not None:
             reply = NotSent(stopped)
         else:
-            reply = self._dispatcher.send(flight.claimed, gate=gate, deadline=self._until(grant))
+            reply = self._dispatcher.send(flight.claimed, gate=gate, deadline=self._until(grant), relay=relay)
         self._on_moment(Moment.ANSWER)
         verdict = judge(reply, way.step.tool, flight)
         return self._completed(grant, reply, verdict) if isinstance(reply, Replied) else verdict
@@ -151,8 +153,9 @@ class Carrier:
     def _still(self, grant: OpenGrant, flight: Flight) -> bool:
         with flight.lock:
             flight.refused = self._stop_reason(grant) or self._closed_elsewhere(flight)
-            flight.writing = flight.refused is None
-            return flight.writing
+            # A call that goes on after a question passes here again; what was written once stays written.
+            flight.writing = flight.writing or flight.refused is None
+            return flight.refused is None
 
     def _closed_elsewhere(self, flight: Flight) -> Reason | None:
         """Why the ledger keeps the call in: another broker or process gave it up, or the ledger cannot tell."""

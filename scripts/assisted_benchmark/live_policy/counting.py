@@ -10,7 +10,7 @@ from assisted_benchmark.kernel.clock import Clock, Deadline
 from assisted_benchmark.kernel.digest import Digest, digest_of
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Claimed
-from assisted_benchmark.live_policy.ports import NotSent, Observation, Replied, Reply, Unavailable
+from assisted_benchmark.live_policy.ports import NO_RELAY, NotSent, Observation, Relay, Replied, Reply, Unavailable
 
 ANSWER: Final = b'{"content":[]}'
 
@@ -43,7 +43,14 @@ class CountingDispatcher:
         late = Unavailable(Reason.DEADLINE_EXCEEDED, "there is no time left to look")
         return late if deadline.passed else self.live[server]
 
-    def send(self, claimed: Claimed, *, gate: Callable[[], bool], deadline: Deadline) -> Reply:
+    def send(
+        self,
+        claimed: Claimed,
+        *,
+        gate: Callable[[], bool],
+        deadline: Deadline,
+        relay: Relay = NO_RELAY,  # noqa: ARG002 - what only counts has nothing to say meanwhile
+    ) -> Reply:
         if deadline.passed or not gate():
             return NotSent(Reason.EXPIRED)
         self.calls[claimed.permit.server] += 1

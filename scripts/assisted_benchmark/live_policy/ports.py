@@ -12,14 +12,18 @@ from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.sending import NotSent, Uncertain
 from assisted_benchmark.ledger.protocol import Claimed
+from assisted_benchmark.wire.relay import NO_RELAY, Relay, Silence
 
 __all__ = [
+    "NO_RELAY",
     "Dispatcher",
     "Machine",
     "NotSent",
     "Observation",
+    "Relay",
     "Replied",
     "Reply",
+    "Silence",
     "Unavailable",
     "Uncertain",
 ]
@@ -68,8 +72,12 @@ class Dispatcher(Protocol):
         """Look at the process handle that would get the call. `fresh` lists its tools again in any case;
         otherwise only after connecting, a `list_changed` or a restart."""
 
-    def send(self, claimed: Claimed, *, gate: Callable[[], bool], deadline: Deadline) -> Reply:
-        """Write the call, if `gate()`, asked right before the write, is true; then wait for its answer."""
+    def send(self, claimed: Claimed, *, gate: Callable[[], bool], deadline: Deadline, relay: Relay = NO_RELAY) -> Reply:
+        """Write the call, if `gate()`, asked right before the write, is true; then wait for its answer.
+
+        What the server says of the call meanwhile goes by `relay`, and what the agent says of it comes by it. The time
+        that people take is no part of the deadline.
+        """
 
 
 class Machine(Protocol):

@@ -21,7 +21,16 @@ from assisted_benchmark.kernel.errors import ServerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import did_you_mean
 from assisted_benchmark.ledger.protocol import Claimed
-from assisted_benchmark.live_policy.ports import NotSent, Observation, Replied, Reply, Unavailable, Uncertain
+from assisted_benchmark.live_policy.ports import (
+    NO_RELAY,
+    NotSent,
+    Observation,
+    Relay,
+    Replied,
+    Reply,
+    Unavailable,
+    Uncertain,
+)
 from assisted_benchmark.mcp_router.last_words import last_words, secrets_of
 from assisted_benchmark.mcp_router.launch import Resolved, stamps
 from assisted_benchmark.mcp_router.looking import list_settled
@@ -84,11 +93,11 @@ class Router:
             )
         return route.observe(fresh=fresh, deadline=deadline)
 
-    def send(self, claimed: Claimed, *, gate: Callable[[], bool], deadline: Deadline) -> Reply:
+    def send(self, claimed: Claimed, *, gate: Callable[[], bool], deadline: Deadline, relay: Relay = NO_RELAY) -> Reply:
         route = self._routes.get(claimed.permit.server)
         if route is None:
             return NotSent(Reason.SERVER_UNAVAILABLE, "the contract has no such server")
-        return route.send(claimed.permit.tool, claimed.permit.arguments, gate, deadline)
+        return route.send(claimed.permit.tool, claimed.permit.arguments, gate, deadline, relay)
 
     def cancel(self, server: str, reason: str) -> bool:
         """Cancel the server's call in flight, from any thread; False if there is none."""
@@ -234,7 +243,7 @@ class _Route:
         session.connect(deadline)
         return self._live
 
-    def send(self, tool: str, arguments: bytes, gate: Callable[[], bool], deadline: Deadline) -> Reply:
+    def send(self, tool: str, arguments: bytes, gate: Callable[[], bool], deadline: Deadline, relay: Relay) -> Reply:
         with self._lock:
             live = self._live
             if live is None or live.observation is None or live.observation.drift:
@@ -249,7 +258,7 @@ class _Route:
                 changed = live.changed
                 return not changed and gate()
 
-            end = live.session.call(tool, arguments, gate=open_still, deadline=deadline)
+            end = live.session.call(tool, arguments, gate=open_still, deadline=deadline, relay=relay)
             if isinstance(end, NotSent):
                 if changed:
                     return NotSent(Reason.SERVER_UNAVAILABLE, "the tool list changed after it was looked at")

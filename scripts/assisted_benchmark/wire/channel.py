@@ -78,8 +78,8 @@ class Channel:
         """Wake a thread that waits; from any thread."""
         try:
             os.write(self._bell_in, b"\0")
-        except BlockingIOError:
-            return  # it rings already
+        except OSError:
+            return  # it rings already, or nobody waits any more
 
     @property
     def clear(self) -> bool:
@@ -130,8 +130,8 @@ class Channel:
         for fd in (self._read_fd, self._stderr_fd, self._bell_out):
             self._stop_reading(fd)
         if self._bell_in >= 0:
-            os.close(self._bell_in)
-            self._bell_in = -1
+            closed, self._bell_in = self._bell_in, -1  # before the number can be somebody else's
+            os.close(closed)
 
     # -- inside
 

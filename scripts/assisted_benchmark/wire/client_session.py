@@ -8,8 +8,10 @@ is recorded in `oddities` and ignored.
 How a call ends (`CallEnd`) turns on one fact, whether its first byte was written. Before that it
 is `NotSent`, and sending it again later would be safe. From then on only an answer settles it:
 `Result` or `Error`. Everything else is `Uncertain`, and nobody here ever sends a call twice.
-An answer that asks for more input (`input_required`) is `Uncertain` as well: the server may have
-acted up to there, and a call that would go on from it is another call, which nobody sealed.
+
+What a server asks of a person in a call goes to the agent whose call it is, if forms are declared to that server. In
+the stateless era the same call then goes on by another request, which has the server's own state and the answers beside
+the sealed bytes. Any other answer that wants more is `Uncertain`, for the server may have acted up to there.
 """
 
 from __future__ import annotations
@@ -17,20 +19,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-import orjson
-
 from assisted_benchmark.kernel.canonical import Json
-from assisted_benchmark.kernel.clock import SECOND, Clock, Deadline, Instant
+from assisted_benchmark.kernel.clock import SECOND, Clock, Deadline
 from assisted_benchmark.kernel.errors import ServerError
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.kernel.sending import NotSent, Uncertain
+from assisted_benchmark.kernel.sending import NotSent
 from assisted_benchmark.kernel.text import shown
+from assisted_benchmark.wire.calling import Calls
 from assisted_benchmark.wire.channel import Channel
 from assisted_benchmark.wire.connecting import complete, connect
 from assisted_benchmark.wire.exchange import Exchange
-from assisted_benchmark.wire.frames import CANCELLED, write_call, write_notification
-from assisted_benchmark.wire.inbox import Inbox, judged
-from assisted_benchmark.wire.outcomes import CallEnd, Connected, Era, Limits, Oddity, Progress
+from assisted_benchmark.wire.inbox import Inbox
+from assisted_benchmark.wire.outcomes import CallEnd, Connected, Era, Limits, Oddity
+from assisted_benchmark.wire.relay import NO_RELAY, Relay
 
 
 class ClientSession:
@@ -66,7 +67,7 @@ class ClientSession:
         self._inbox = Inbox(self._channel, self._limits)
         self._exchange = Exchange(self._channel, self._inbox, clock)
         self._turn = threading.Lock()
-        self._calling = 0  # the id of the call in flight
+        self._calls = Calls(self._channel, self._inbox, self._exchange, clock, self._limits, self._capabilities)
 
     @property
     def closed(self) -> bool:
@@ -164,28 +165,18 @@ class ClientSession:
         *,
         gate: Callable[[], bool],
         deadline: Deadline,
-        on_progress: Callable[[Progress], None] | None = None,
+        relay: Relay = NO_RELAY,
     ) -> CallEnd:
         """Send one call, if `gate()`, asked right before its first byte, is true; then wait for its answer.
 
-        `arguments` are an object's RFC 8785 bytes, and exactly those are sent. Progress does
-        not extend the deadline.
+        `arguments` are an object's RFC 8785 bytes, and exactly those are sent. Progress does not extend the deadline;
+        what people take to answer a server's questions is a budget of its own. `relay` leads to whoever calls.
         """
         if not self._take_turn(deadline):
             return NotSent(Reason.SERVER_UNAVAILABLE, "another call holds the session")
         try:
-            self._exchange.drain()  # before the id is given out: no answer can be there already
-            self._calling = request_id = self._inbox.new_id()
-            meta = {**self._exchange.envelope, "progressToken": request_id} if on_progress else self._exchange.envelope
-            frame = write_call(request_id, tool, arguments, orjson.dumps(meta) if meta else b"")
-            self._inbox.expect(request_id, on_progress)
-            sent = self._exchange.transmit(request_id, frame, deadline, gate)
-            if not isinstance(sent, Instant):
-                return sent
-            return self._end_of_call(request_id, sent, deadline)
+            return self._calls.call(tool, arguments, gate, deadline, relay)
         finally:
-            self._calling = 0
-            self._inbox.settle()
             self._turn.release()
 
     def cancel(self, reason: str) -> bool:
@@ -194,38 +185,7 @@ class ClientSession:
         Not yet written, it is not sent. Written, the server is told and has a grace period for
         its result, which counts if it comes.
         """
-        # No lock: a reason is tied to one call's id, so one that comes too late cancels nothing else.
-        calling = self._calling
-        if not calling:
-            return False
-        self._exchange.cancelled = (calling, reason)
-        self._channel.ring()
-        return True
-
-    def _end_of_call(self, request_id: int, wrote: Instant, deadline: Deadline) -> CallEnd:
-        told = False
-        while not self._inbox.answers:
-            if self._channel.eof:
-                return Uncertain(Reason.OUTCOME_UNKNOWN, "the server ended before it answered", wrote)
-            cancelled, reason = self._exchange.cancelled
-            if cancelled == request_id and not told:
-                told = True
-                self._send_cancelled(request_id, reason)
-                deadline = deadline.child(self._limits.grace_ns)
-            if not self._exchange.wait(deadline):
-                if told:
-                    return Uncertain(Reason.OUTCOME_UNKNOWN, "the call was cancelled after it was sent", wrote)
-                self._send_cancelled(request_id, "the time budget ran out")
-                return Uncertain(Reason.OUTCOME_UNKNOWN, "no answer came in time", wrote)
-        replied = self._clock.now()
-        while self._channel.more and not deadline.passed:
-            self._exchange.drain()  # a second answer may stand right behind the first
-        if len(self._inbox.answers) > 1:
-            return Uncertain(Reason.RESULT_INVALID, "the server answered the call twice", wrote)
-        return judged(self._inbox.answers[0], self._inbox.plain, wrote, replied)
-
-    def _send_cancelled(self, request_id: int, reason: str) -> None:
-        self._inbox.send(write_notification(CANCELLED, {"requestId": request_id, "reason": reason}))
+        return self._calls.cancel(reason)
 
     # -- the rest
 

@@ -272,15 +272,17 @@ def write_error(request_id: Id | None, code: int, message: str, data: Json = Non
     return write_message({"jsonrpc": "2.0", "id": request_id, "error": error})
 
 
-def write_call(request_id: int, tool: str, arguments: bytes, meta: bytes = b"") -> bytes:
+def write_call(request_id: int, tool: str, arguments: bytes, meta: bytes = b"", more: bytes = b"") -> bytes:
     """A `tools/call` line with `arguments` (a JSON object's bytes) and `meta` spliced in to the byte.
+
+    `more` are further members of its params, each after a comma.
 
     Raises:
         MisuseError: the bytes would not stay one line, or are no object.
     """
     if arguments[:1] != b"{" or b"\n" in arguments:
         raise MisuseError(Reason.MISUSE, "arguments are sent as the bytes of one JSON object without a line break")
-    tail = b',"_meta":' + meta if meta else b""
+    tail = more + b',"_meta":' + meta if meta else more
     return b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%b,"arguments":%b%b}}\n' % (
         request_id,
         _spelled(tool),

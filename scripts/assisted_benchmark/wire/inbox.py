@@ -11,6 +11,7 @@ from assisted_benchmark.kernel.sending import Uncertain
 from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.wire.channel import Channel
 from assisted_benchmark.wire.frames import (
+    CANCELLED,
     META_SUBSCRIPTION,
     METHOD_NOT_FOUND,
     PROGRESS,
@@ -24,7 +25,8 @@ from assisted_benchmark.wire.frames import (
     write_error,
     write_result,
 )
-from assisted_benchmark.wire.outcomes import CallEnd, Error, Limits, Odd, Oddity, Progress, Result
+from assisted_benchmark.wire.outcomes import CallEnd, Error, Limits, Odd, Oddity, Result
+from assisted_benchmark.wire.relay import Relay
 
 
 class Inbox:
@@ -33,11 +35,14 @@ class Inbox:
     `answers` holds what answered it; more than one contradict each other. `plain`: the last of
     them may be written by `plain_bytes`. `changed`: the tool list may differ from the one listed
     last. `deaf`: a server that promised to tell of changes has stopped telling, for good.
+    `on_request` says whether it takes in a request of the server's, `on_cancelled` hears which one it takes back.
     """
 
     def __init__(self, channel: Channel, limits: Limits) -> None:
         self._channel = channel
         self._limits = limits
+        self.on_request: Callable[[Request], bool] = _refused
+        self.on_cancelled: Callable[[Json], None] = _ignored
         self._last_id = 0
         self._awaited: int | None = None
         self._watch: _Watch | None = None
@@ -56,11 +61,11 @@ class Inbox:
         self._last_id += 1
         return self._last_id
 
-    def expect(self, request_id: int, on_progress: Callable[[Progress], None] | None = None) -> None:
-        """From now on this request is the awaited one."""
+    def expect(self, request_id: int, relay: Relay | None = None) -> None:
+        """From now on this request is the awaited one; its progress goes by `relay`."""
         self._awaited = request_id
         self.answers = []
-        self._watch = _Watch(request_id, on_progress, self._limits.progress) if on_progress else None
+        self._watch = _Watch(request_id, relay, self._limits.progress) if relay is not None else None
 
     def settle(self) -> None:
         """No request is awaited any more; whatever still comes for the last one is late."""
@@ -85,10 +90,12 @@ class Inbox:
         else:
             self.oddities_dropped += 1
 
-    def send(self, frame: bytes) -> None:
-        """Write a frame that nobody waits for, as soon as the pipe takes it."""
-        if not self._channel.post(frame):
+    def send(self, frame: bytes) -> bool:
+        """Write a frame that nobody waits for, as soon as the pipe takes it; False if it cannot be kept that long."""
+        sent = self._channel.post(frame)
+        if not sent:
             self.record(Odd.UNSENT, "the server does not read")
+        return sent
 
     def take_lines(self) -> None:
         """Judge every line that has arrived."""
@@ -112,7 +119,7 @@ class Inbox:
         elif isinstance(frame, Request):
             if frame.method == "ping":
                 self.send(write_result(frame.id, {}))
-            else:
+            elif not self.on_request(frame):
                 self.record(Odd.REFUSED_REQUEST, shown(frame.method))
                 self.send(write_error(frame.id, METHOD_NOT_FOUND, "this client serves no such request"))
         elif frame.reply and self._is_awaited(frame.id):
@@ -142,6 +149,8 @@ class Inbox:
             self.changed = True
         elif frame.method == PROGRESS:
             self._take_progress(frame.params)
+        elif frame.method == CANCELLED:
+            self.on_cancelled(frame.params.get("requestId"))
         elif frame.method == SUBSCRIBED:
             meta, honoured = as_object(frame.params.get("_meta")), as_object(frame.params.get("notifications"))
             subscription = meta.get(META_SUBSCRIPTION)
@@ -163,11 +172,11 @@ class Inbox:
 class _Watch:
     """The progress of the call in flight: only ours, only forward, only so much."""
 
-    __slots__ = ("_callback", "_last", "_left", "_token")
+    __slots__ = ("_last", "_left", "_relay", "_token")
 
-    def __init__(self, token: int, callback: Callable[[Progress], None], left: int) -> None:
+    def __init__(self, token: int, relay: Relay, left: int) -> None:
         self._token = token
-        self._callback = callback
+        self._relay = relay
         self._left = left
         self._last: float | None = None
 
@@ -186,7 +195,7 @@ class _Watch:
         current, total, message = params["progress"], params.get("total"), params.get("message")
         self._last = current
         known_total = total if type(total) in {int, float} else None
-        self._callback(Progress(current, known_total, message if type(message) is str else ""))
+        self._relay.progress(current, known_total, message if type(message) is str else "")
 
 
 def judged(answer: Response | Bad, plain: bool, wrote: Instant, replied: Instant) -> CallEnd:
@@ -206,6 +215,14 @@ def judged(answer: Response | Bad, plain: bool, wrote: Instant, replied: Instant
             Reason.RESULT_INVALID, "the result has no content list, or an isError that is no boolean", wrote
         )
     return Result(spell(result), result, wrote, replied)
+
+
+def _refused(_request: Request) -> bool:
+    return False
+
+
+def _ignored(_request_id: Json) -> None:
+    """Nothing was asked."""
 
 
 def as_object(value: Json) -> dict[str, Json]:

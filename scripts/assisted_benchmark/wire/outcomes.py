@@ -28,11 +28,13 @@ class Limits(NamedTuple):
     pages: int = 64
     tools: int = 4096
     progress: int = 1000
+    questions: int = 16  # that a server may ask in one call
     oddities: int = 100
     stderr_tail: int = 8192
     outbox: int = 1 << 16
     probe_ns: int = 3 * SECOND
     grace_ns: int = SECOND
+    human_ns: int = 300 * SECOND  # of people, for all questions of one call
 
 
 @frozen
@@ -101,11 +103,3 @@ class Oddity:
     kind: Odd
     detail: str
     reason: Reason | None = None
-
-
-class Progress(NamedTuple):
-    """How far a call is, by the server's word."""
-
-    current: float
-    total: float | None
-    message: str

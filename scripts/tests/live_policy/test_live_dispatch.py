@@ -180,7 +180,7 @@ def test_the_gate_is_asked_by_the_dispatcher_right_before_the_write():
     bench = a_choice()
     send = bench.world.send
 
-    def slow(claimed, *, gate, deadline):
+    def slow(claimed, *, gate, deadline, relay):
         bench.clock.set_wall(bench.clock.now().wall_ns + LIFETIME)
         return send(claimed, gate=gate, deadline=deadline)
 
@@ -243,7 +243,7 @@ def test_another_boot_before_the_write_makes_no_call():
 @pytest.mark.parametrize("reason", [Reason.SERVER_UNAVAILABLE, Reason.CANCELLED])
 def test_a_call_that_could_not_be_sent_is_failed_and_spent(reason):
     bench = a_choice()
-    bench.world.send = lambda claimed, *, gate, deadline: NotSent(reason, "not one byte")
+    bench.world.send = lambda claimed, *, gate, deadline, relay: NotSent(reason, "not one byte")
     outcome = bench.propose(choosing(APPROVE))
     assert (outcome.state, outcome.reason, outcome.detail) == (State.FAILED, reason, "not one byte")
     assert bench.propose(choosing(APPROVE)).reason is Reason.ALREADY_SELECTED
@@ -251,7 +251,7 @@ def test_a_call_that_could_not_be_sent_is_failed_and_spent(reason):
 
 def test_an_answer_to_a_call_whose_gate_was_not_asked_is_unresolved():
     bench = a_choice()
-    bench.world.send = lambda claimed, *, gate, deadline: bench.world.replied(CLICKED)
+    bench.world.send = lambda claimed, *, gate, deadline, relay: bench.world.replied(CLICKED)
     outcome = bench.propose(choosing(APPROVE))
     assert (outcome.state, outcome.reason) == (State.UNRESOLVED, Reason.OUTCOME_UNKNOWN)
 

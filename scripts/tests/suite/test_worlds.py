@@ -180,7 +180,7 @@ def test_a_real_server_has_as_long_as_the_broker_waits_and_less_where_it_is_made
     contract = load_contract(ROOT / "contracts/lba-and-synthetic-ui.contract.yaml", ROOT)
     clock, waits = ManualClock(), []
 
-    def send(_router, _claimed, *, gate, deadline):
+    def send(_router, _claimed, *, gate, deadline, relay):
         waits.append(-(-deadline.remaining_ns() // SECOND))
         return gate()
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 from marks import promise
-from wire_peers import MS, OK, discovered, failure, initialized, reply, told
+from wire_peers import MS, OK, Caller, discovered, failure, initialized, reply, told
 
 from assisted_benchmark.kernel.canonical import canonical_bytes
 from assisted_benchmark.kernel.clock import Deadline, ManualClock
@@ -15,7 +15,7 @@ from assisted_benchmark.kernel.errors import MisuseError, ServerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.sending import NotSent, Uncertain
 from assisted_benchmark.wire.client_session import ClientSession
-from assisted_benchmark.wire.outcomes import Era, Error, Limits, Odd, Progress, Result
+from assisted_benchmark.wire.outcomes import Era, Error, Limits, Odd, Result
 
 
 def kinds(peer):
@@ -411,10 +411,10 @@ def progress(token, current, **more):
 @promise("W6")
 def test_progress_is_handed_on_in_order_with_our_token_and_nothing_after_the_answer(pipes):
     peer = pipes().connected()
-    seen = []
+    agent = Caller(wants_progress=True)
     steps = [progress(2, 1, total=3, message="a"), progress(2, 1.5, total="x", message=4), progress(2, 3)]
-    peer.call(*steps, reply(2, OK), progress(2, 4), on_progress=seen.append)
-    assert seen == [Progress(1, 3, "a"), Progress(1.5, None, ""), Progress(3, None, "")]
+    peer.call(*steps, reply(2, OK), progress(2, 4), relay=agent)
+    assert agent.steps == [(1, 3, "a"), (1.5, None, ""), (3, None, "")]
     assert peer.heard()[0]["params"]["_meta"] == {"progressToken": 2}
     assert kinds(peer) == [Odd.STRAY_PROGRESS]
 
@@ -435,18 +435,18 @@ def test_progress_is_handed_on_in_order_with_our_token_and_nothing_after_the_ans
 )
 def test_progress_that_is_not_ours_or_does_not_grow_is_recorded_and_dropped(pipes, stray):
     peer = pipes().connected()
-    seen = []
-    peer.call(progress(2, 1), stray, progress(2, 6), reply(2, OK), on_progress=seen.append)
-    assert [each.current for each in seen] == [1, 6]
+    agent = Caller(wants_progress=True)
+    peer.call(progress(2, 1), stray, progress(2, 6), reply(2, OK), relay=agent)
+    assert [current for current, *_ in agent.steps] == [1, 6]
     assert kinds(peer) == [Odd.STRAY_PROGRESS]
 
 
 @promise("W6")
 def test_progress_is_bounded_and_nobody_hears_it_who_did_not_ask(pipes):
     peer = pipes(limits=Limits(progress=2)).connected()
-    seen = []
-    peer.call(*(progress(2, n) for n in range(4)), reply(2, OK), on_progress=seen.append)
-    assert len(seen) == 2
+    agent = Caller(wants_progress=True)
+    peer.call(*(progress(2, n) for n in range(4)), reply(2, OK), relay=agent)
+    assert len(agent.steps) == 2
     peer.call(progress(3, 1), reply(3, OK))
     assert kinds(peer) == [Odd.STRAY_PROGRESS] * 3
 
@@ -454,13 +454,14 @@ def test_progress_is_bounded_and_nobody_hears_it_who_did_not_ask(pipes):
 @promise("W6")
 def test_a_progress_callback_that_raises_does_not_lose_the_call(pipes):
     peer = pipes().connected()
-    seen = []
+    agent, seen = Caller(wants_progress=True), []
 
-    def raises(step):
-        seen.append(step.current)
+    def raises(current, *_):
+        seen.append(current)
         raise ZeroDivisionError
 
-    assert isinstance(peer.call(progress(2, 1), progress(2, 2), reply(2, OK), on_progress=raises), Result)
+    agent.progress = raises
+    assert isinstance(peer.call(progress(2, 1), progress(2, 2), reply(2, OK), relay=agent), Result)
     assert seen == [1]
     assert kinds(peer) == [Odd.CALLBACK_FAILED, Odd.STRAY_PROGRESS]
 
@@ -468,7 +469,9 @@ def test_a_progress_callback_that_raises_does_not_lose_the_call(pipes):
 @promise("W7")
 def test_progress_does_not_extend_the_deadline(pipes):
     peer = pipes().connected()
-    end = peer.call(progress(2, 1), on_progress=lambda _: peer.clock.advance(20 * MS), ms=20)
+    agent = Caller(wants_progress=True)
+    agent.progress = lambda *_: peer.clock.advance(20 * MS)
+    end = peer.call(progress(2, 1), relay=agent, ms=20)
     assert ends(end) == UNKNOWN
 
 
@@ -615,7 +618,7 @@ def test_in_the_stateless_era_every_call_carries_the_envelope(pipes):
     peer = pipes(reply(1, discovered()))
     peer.session.connect(peer.within(50))
     probe = peer.heard()[0]["params"]["_meta"]
-    peer.call(reply(2, OK | {"resultType": "complete"}), on_progress=print)
+    peer.call(reply(2, OK | {"resultType": "complete"}), relay=Caller(wants_progress=True))
     assert peer.heard()[0]["params"] == {"name": "t", "arguments": {"a": 1}, "_meta": probe | {"progressToken": 2}}
 
 

@@ -6,11 +6,11 @@ import sys
 
 import pytest
 from marks import promise
-from wire_peers import PEERS
+from wire_peers import PEERS, Caller
 
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.sending import Uncertain
-from assisted_benchmark.wire.outcomes import Era, Error, Limits, Progress, Result
+from assisted_benchmark.wire.outcomes import Era, Error, Limits, Result
 
 MINUTE = 60_000
 ERAS = pytest.mark.parametrize("era", [Era.HANDSHAKE, Era.STATELESS])
@@ -45,9 +45,9 @@ def test_our_client_speaks_with_servers_of_both_eras(process, peer, mode, era, v
     assert echoed.value["structuredContent"] == {"n": 9007199254740991, "s": "\u2028"}
     assert not echoed.failed
 
-    seen = []
-    assert isinstance(server.call("slow", on_progress=seen.append), Result)
-    assert seen == [Progress(step, 3, f"step {step}") for step in (1, 2, 3)]
+    agent = Caller(wants_progress=True)
+    assert isinstance(server.call("slow", relay=agent), Result)
+    assert agent.steps == [(step, 3, f"step {step}") for step in (1, 2, 3)]
 
     assert server.call("fail").failed
     refused = server.call("boom")

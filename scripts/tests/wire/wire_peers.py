@@ -9,10 +9,50 @@ from pathlib import Path
 from assisted_benchmark.kernel.clock import SECOND, Deadline, ManualClock, SystemClock
 from assisted_benchmark.wire.client_session import ClientSession
 from assisted_benchmark.wire.outcomes import Era, Limits
+from assisted_benchmark.wire.relay import Silence
 
 PEERS = Path(__file__).parent / "peers"
 OK = {"content": [{"type": "text", "text": "ok"}]}
 MS = 1_000_000
+
+
+class Caller:
+    """Who makes a call: keeps what it hears, and answers a question when it is told to, or at once with `answer`."""
+
+    def __init__(self, *answers, wants_progress=False, can_ask=True):
+        self.wants_progress, self.can_ask, self.cancelled = wants_progress, can_ask, False
+        self.steps, self.asked, self.ended = [], [], 0
+        self._answers = list(answers)
+        self._stop = lambda: None
+        self.heard = None
+
+    def on_cancel(self, stop):
+        self._stop = stop
+
+    def cancels(self):
+        """Change its mind, as an agent does: the question that is open is abandoned first."""
+        self.cancelled = True
+        if self.heard is not None:
+            self.heard(Silence.CANCELLED)
+        self._stop()
+
+    def progress(self, current, total=None, message=""):
+        self.steps.append((current, total, message))
+
+    def question(self, message, requested_schema, heard):
+        self.asked.append((message, requested_schema))
+        self.heard = heard
+        if self._answers:
+            answer = self._answers.pop(0)
+            if callable(answer):
+                answer()
+            else:
+                heard(answer)
+        return self._end
+
+    def _end(self):
+        self.ended += 1
+        self.heard = None
 
 
 def reply(request_id, result):

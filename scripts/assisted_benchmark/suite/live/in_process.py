@@ -19,7 +19,16 @@ from assisted_benchmark.kernel.digest import Digest, digest_of
 from assisted_benchmark.kernel.errors import ServerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Claimed
-from assisted_benchmark.live_policy.ports import NotSent, Observation, Replied, Reply, Unavailable, Uncertain
+from assisted_benchmark.live_policy.ports import (
+    NO_RELAY,
+    NotSent,
+    Observation,
+    Relay,
+    Replied,
+    Reply,
+    Unavailable,
+    Uncertain,
+)
 from assisted_benchmark.mcp_router.launch import stamps
 from assisted_benchmark.workloads.faults import Delivery, Face, Fault, FaultKind
 from assisted_benchmark.workloads.model import Event, Model
@@ -145,6 +154,7 @@ class InProcess:
         *,
         gate: Callable[[], bool],
         deadline: Deadline,  # noqa: ARG002 - a model answers at once, or its fault says that it never will
+        relay: Relay = NO_RELAY,  # noqa: ARG002 - so that it has nothing to say meanwhile
     ) -> Reply:
         permit = claimed.permit
         face = self._faces[permit.server]

@@ -19,7 +19,7 @@ from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.errors import ServerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Claimed
-from assisted_benchmark.live_policy.ports import Observation, Reply, Unavailable
+from assisted_benchmark.live_policy.ports import NO_RELAY, Observation, Relay, Reply, Unavailable
 from assisted_benchmark.mcp_router.process import Launcher
 from assisted_benchmark.mcp_router.router import Router
 from assisted_benchmark.workloads.control import Control
@@ -109,9 +109,9 @@ class Processes:
             return evolve(seen, launch=Digest("sha256:" + "0" * 64))
         return seen
 
-    def send(self, claimed: Claimed, *, gate: Callable[[], bool], deadline: Deadline) -> Reply:
+    def send(self, claimed: Claimed, *, gate: Callable[[], bool], deadline: Deadline, relay: Relay = NO_RELAY) -> Reply:
         most_ns = FAULTY_ANSWER_NS if self._faults else deadline.remaining_ns()
-        return self._router.send(claimed, gate=gate, deadline=self._real_time(deadline, most_ns))
+        return self._router.send(claimed, gate=gate, deadline=self._real_time(deadline, most_ns), relay=relay)
 
     def close(self) -> None:
         """End every server, and hear the last of what they did.

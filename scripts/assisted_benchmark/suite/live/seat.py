@@ -16,7 +16,7 @@ from assisted_benchmark.live_policy.broker import LiveBroker
 from assisted_benchmark.live_policy.dispatch import Moment
 from assisted_benchmark.live_policy.grant import SealedGrant, Session
 from assisted_benchmark.live_policy.policy import Policy
-from assisted_benchmark.live_policy.ports import Dispatcher, Observation, Reply, Unavailable
+from assisted_benchmark.live_policy.ports import NO_RELAY, Dispatcher, Observation, Relay, Reply, Unavailable
 from assisted_benchmark.suite.instruments import CaseChance, CaseClock
 from assisted_benchmark.suite.live.scenario import LiveCase
 from assisted_benchmark.workloads.faults import Fault
@@ -60,8 +60,8 @@ class Swapped:
     def observe(self, server: str, *, fresh: bool, deadline: Deadline) -> Observation | Unavailable:
         return self.world.observe(server, fresh=fresh, deadline=deadline)
 
-    def send(self, claimed: Claimed, *, gate: Callable[[], bool], deadline: Deadline) -> Reply:
-        return self.world.send(claimed, gate=gate, deadline=deadline)
+    def send(self, claimed: Claimed, *, gate: Callable[[], bool], deadline: Deadline, relay: Relay = NO_RELAY) -> Reply:
+        return self.world.send(claimed, gate=gate, deadline=deadline, relay=relay)
 
 
 class CaseMachine:
@@ -94,7 +94,8 @@ def host_identity(name: str) -> Digest:
 class Seat:
     """Everything around one case: what `begin` and `seal` put, and what faults change.
 
-    `sealed` names the grant as it was sealed, whatever becomes of `grant`; None before.
+    `sealed` names the grant as it was sealed, whatever becomes of `grant`; None before. `presented` are the bytes that
+    are opened in place of the grant's own, if somebody edited them.
     """
 
     policy: Policy
@@ -109,6 +110,7 @@ class Seat:
     sealed: Digest | None = None
     broker: LiveBroker = field(init=False)
     grant: SealedGrant = field(init=False)
+    presented: bytes = field(init=False)
     session: Session = field(init=False)
 
     @property
@@ -149,6 +151,7 @@ class Seat:
             host=self.machine.host,
             task=case.run.task,
         )
+        self.presented = b""
         self.session = broker.session(self.grant)
         self.sealed = self.session.grant
 
