@@ -17,7 +17,15 @@ _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def command(arguments: argparse.Namespace) -> int:
-    """Write fixtures/FOLDER/ID.scenario.yaml; an existing file is never overwritten."""
+    """Write fixtures/FOLDER/ID.scenario.yaml; an existing file is never overwritten. Or all that a transcript gives."""
+    if (arguments.transcript is None) != (arguments.contract is None):
+        raise MisuseError(Reason.MISUSE, "--from and --contract go together")
+    if arguments.transcript is not None:
+        from assisted_benchmark.cli.new_from import new_from  # it loads what running needs
+
+        return new_from(arguments)
+    if arguments.id is None:
+        raise MisuseError(Reason.MISUSE, "a new scenario needs an id; or give --from TRANSCRIPT --contract CONTRACT")
     if len(arguments.id) > 100 or _ID.fullmatch(arguments.id) is None:
         raise MisuseError(Reason.MISUSE, f"`{shown(arguments.id)}` is no id; use lower-case words joined by `-`")
     root = root_of(arguments)

@@ -51,7 +51,8 @@ environment:
   assisted-benchmark replay runs/0001 live/approve-once/plain""",
     "new": """examples:
   assisted-benchmark new late-click --policy ui-decision --candidate approve
-  assisted-benchmark new one-network --policy fabric --candidate network    of a change contract""",
+  assisted-benchmark new one-network --policy fabric --candidate network    of a change contract
+  assisted-benchmark new --from agent.jsonl --contract real-time -o sealed  a transcript's calls, sealed""",
     "merge": """example:
   assisted-benchmark merge runs/0001 runs/0002    one report of the shards 1/2 and 2/2""",
     "pin": PIN_EXAMPLES,
@@ -202,13 +203,23 @@ def parser() -> argparse.ArgumentParser:
     _json(replay)
 
     new = _verb(verbs, "new", "write a new scenario to start from")
-    new.add_argument("id", metavar="ID", help="lower-case words joined by `-`; names the file")
+    new.add_argument("id", nargs="?", metavar="ID", help="lower-case words joined by `-`; names the file")
     new.add_argument(
         "--policy", metavar="ID", help="the policy or change contract it runs under (default: the only one)"
     )
     new.add_argument(
         "--candidate", metavar="NAME", help="the candidate, or change type, its agent chooses (default: the first)"
     )
+    new.add_argument(
+        "--from",
+        dest="transcript",
+        type=Path,
+        metavar="TRANSCRIPT",
+        help="seal, play and attack its calls",
+    )
+    new.add_argument("--contract", metavar="ID|FILE", help="the contract that the transcript's tools are of")
+    new.add_argument("--sample", metavar="ID", help="which sample of an Inspect log that has several")
+    new.add_argument("-o", "--output", type=Path, metavar="DIR", help="a folder for all of it (default: here)")
     _root(new)
 
     pin = _verb(verbs, "pin", "write a contract from a live server")

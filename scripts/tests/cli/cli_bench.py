@@ -25,7 +25,7 @@ def a_root(folder, **scenarios):
     """contracts/ and recorded servers as they are, and the given scenarios in fixtures/live."""
     shutil.copytree(ROOT / "contracts", folder / "contracts")
     for each in (ROOT / "fixtures").iterdir():
-        if each.is_dir() and each.name not in ("live", "mutation", "capability"):
+        if each.is_dir() and each.name not in ("live", "mutation", "capability", "recorded"):
             shutil.copytree(each, folder / "fixtures" / each.name)
     live = folder / "fixtures" / "live"
     live.mkdir(parents=True)

@@ -6,7 +6,6 @@ name, are the same ever after.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -35,6 +34,7 @@ from assisted_benchmark.suite.live.served import ServedTurn
 from assisted_benchmark.suite.live.transcripts.calls import SessionTurn, result_digest
 from assisted_benchmark.suite.live.transcripts.reading import MAX_BYTES, read_transcript
 from assisted_benchmark.suite.live.transcripts.session import written
+from assisted_benchmark.suite.live.yaml_out import flow
 from assisted_benchmark.suite.result import CaseResult
 from assisted_benchmark.suite.tables import PLAIN
 
@@ -102,22 +102,22 @@ def _lines(
     yield f"policy: {quoted(case.policy)}"
     run = dict(_run(case.run))
     if run:
-        yield f"run: {_flow(run)}"
-    yield f"agent: {_flow({'transcript': name + SESSION_SUFFIX})}"
+        yield f"run: {flow(run)}"
+    yield f"agent: {flow({'transcript': name + SESSION_SUFFIX})}"
     if case.servers is not usual_servers(case.plan):
         yield f"servers: {case.servers.value}"
     if case.reveal is not Reveal.COARSE:
         yield f"reveal: {case.reveal.value}"
     if case.tags:
-        yield f"tags: {_flow(list(case.tags))}"
+        yield f"tags: {flow(list(case.tags))}"
     faults = [_fault(each, most) for each in case.faults if (most := _turn(each, case)) <= len(turns)]
     if faults:
-        yield f"faults: {_flow(faults)}"
+        yield f"faults: {flow(faults)}"
     expect: dict[str, Json] = {"ends": result.ends, "calls": dict(result.calls)}
     seen = [each.text for each in result.timeline if each.kind == "oracle"]
     if seen:
         expect["oracle"] = seen[-1]
-    yield f"expect: {_flow({**expect, 'receipts': result.receipts})}"
+    yield f"expect: {flow({**expect, 'receipts': result.receipts})}"
 
 
 def _run(run: RunSpec) -> Iterator[tuple[str, Json]]:
@@ -148,15 +148,6 @@ def _fault(fault: Fault, turn: int) -> Json:
 
 def _duration(ns: int) -> str:
     return next(f"{ns // unit}{name}" for name, unit in _UNITS if ns % unit == 0)
-
-
-def _flow(value: Json) -> str:
-    """A value on one line of YAML."""
-    if type(value) is dict:
-        return "{" + ", ".join(f"{quoted(key)}: {_flow(each)}" for key, each in value.items()) + "}"
-    if type(value) is list:
-        return "[" + ", ".join(map(_flow, value)) + "]"
-    return quoted(value) if isinstance(value, str) else json.dumps(value)
 
 
 def receipts_of(path: Path, root: Path) -> tuple[bytes, ...]:

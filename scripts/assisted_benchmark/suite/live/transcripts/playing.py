@@ -78,7 +78,7 @@ def _shot(entry: Entry, raw: bytes, plan: Plan) -> Shot:
     shot = ready(raw, plan)
     if isinstance(entry, RecordedCall):
         return evolve(shot, at_ns=entry.at_ns, was=Was(entry.turn, answer=entry.answer))
-    answer = Answer(result=entry.result) if entry.word else None
+    answer = Answer(result=entry.result) if entry.word or entry.result else None
     return evolve(
         shot,
         expected=entry.word,

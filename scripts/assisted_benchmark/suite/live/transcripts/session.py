@@ -87,7 +87,7 @@ def written(agent: str, turns: Sequence[SessionTurn], receipts: Sequence[bytes] 
 
 
 def _fields(turn: SessionTurn) -> Iterator[tuple[str, str]]:
-    if turn.word:
+    if turn.word or turn.at_ns:
         yield "at", at_text(turn.at_ns)
     if turn.malformed is None:
         yield "propose", turn.raw.decode("utf-8", "surrogatepass")
