@@ -10,7 +10,7 @@ from typing import Final
 
 from attrs import evolve
 
-from assisted_benchmark.cli.serving import agent_for, at_work, opened, pinned, print_config, say
+from assisted_benchmark.cli.serving import agent_for, at_work, opened, pinned, print_config, say, wire
 from assisted_benchmark.gateway.face import Face
 from assisted_benchmark.gateway.mutation_tools import change_tools, instructions, read_tools
 from assisted_benchmark.gateway.principals import HTTP, STDIO, EachItsOwn
@@ -63,6 +63,7 @@ def serve_changes(root: Path, arguments: argparse.Namespace) -> int:
         agent = agent_for(
             arguments,
             name,
+            wire(),
             Face(tools, instructions(contract, tools)),
             principals,
             clock,

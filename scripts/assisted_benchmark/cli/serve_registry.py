@@ -15,7 +15,7 @@ from assisted_benchmark.capability.registry import Registry
 from assisted_benchmark.capability.registry_document import load_registry
 from assisted_benchmark.capability.states import CAPABILITY_TABLE
 from assisted_benchmark.capability.terminal_consent import TerminalConsent
-from assisted_benchmark.cli.serving import agent_for, at_work, opened, pinned, print_config
+from assisted_benchmark.cli.serving import agent_for, at_work, opened, pinned, print_config, wire
 from assisted_benchmark.gateway.capability_tools import capability_resources, capability_tools, instructions
 from assisted_benchmark.gateway.face import Face
 from assisted_benchmark.gateway.flight import Limits
@@ -62,6 +62,7 @@ def serve_registry(root: Path, arguments: argparse.Namespace) -> int:
         agent = agent_for(
             arguments,
             name,
+            wire(),
             Face(tools, instructions(registry, tools), capability_resources(registry, broker, peer)),
             principals,
             clock,

@@ -11,7 +11,7 @@ from assisted_benchmark.cli import exits
 from assisted_benchmark.cli.interrupts import hold_interrupts
 from assisted_benchmark.cli.place import command_line
 from assisted_benchmark.cli.run import coloured, report
-from assisted_benchmark.cli.serving import agent_for, at_work, print_config
+from assisted_benchmark.cli.serving import agent_for, at_work, print_config, wire
 from assisted_benchmark.gateway.principals import OneGrant
 from assisted_benchmark.kernel.clock import SystemClock
 from assisted_benchmark.kernel.errors import MisuseError
@@ -42,7 +42,7 @@ def serve_scenario(root: Path, arguments: argparse.Namespace) -> int:
         case = evolve(case, visibility=Visibility(arguments.visibility))
     directory = new_run_directory(root)
     plan = plan_for(directory, seed=arguments.seed, durability=arguments.durability)
-    client = _Client(arguments, case.id.split("/")[1])
+    client = _Client(arguments, case.id.split("/")[1], wire())
     result = run([for_client(case, Outside(drive=client.plays))], plan)
     hold_interrupts()
     result = evolve(result, interrupted=result.interrupted or client.interrupted)
@@ -53,9 +53,10 @@ def serve_scenario(root: Path, arguments: argparse.Namespace) -> int:
 class _Client:
     """The client at the other end of standard input and output, or the first to call over HTTP."""
 
-    def __init__(self, arguments: argparse.Namespace, name: str) -> None:
+    def __init__(self, arguments: argparse.Namespace, name: str, write_fd: int) -> None:
         self._arguments = arguments
         self._name = name
+        self._write_fd = write_fd
         self.interrupted = False
         self.codes: list[int] = []
 
@@ -64,6 +65,7 @@ class _Client:
         agent = agent_for(
             self._arguments,
             self._name,
+            self._write_fd,
             CaseFace(served),
             OneGrant(session_of(served)),
             SystemClock(),

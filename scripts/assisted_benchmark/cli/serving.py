@@ -126,6 +126,7 @@ class Agent(Protocol):
 def agent_for(
     arguments: argparse.Namespace,
     name: str,
+    write_fd: int,
     face: Face,
     principals: Principals,
     clock: Clock,
@@ -134,8 +135,10 @@ def agent_for(
     on_leaving: Callable[[], None] = unnoticed,
     limits: Limits | None = None,
 ) -> Agent:
-    """The session of the client at standard input and output, or with --http of those that have the bearer."""
-    write_fd = wire()
+    """The session of the client at standard input and `write_fd`, or with --http of those that have the bearer.
+
+    These are told at `write_fd` where it is; then that is closed.
+    """
     if not arguments.http:
         if sys.stdin.isatty():
             say("this speaks to an MCP client; --print-config shows how to tell one of it, Ctrl-D ends it")

@@ -20,6 +20,7 @@ from assisted_benchmark.kernel.strict_json import MIB
 
 # After so many seconds in which nothing is said a stream says that it is still there, and an answer becomes one.
 _STILL_THERE: Final = 15.0
+_STILL: Final = b":\n\n"
 _UNREAD: Final = MIB
 
 _EVENTS: Final = [
@@ -92,7 +93,9 @@ class Exchange:
             await send({"type": "http.response.start", "status": 200, "headers": _EVENTS + start})
             while not self._gone:
                 data, over = self._taken()
-                await send({"type": "http.response.body", "body": data or b":\n\n", "more_body": not over})
+                await send(
+                    {"type": "http.response.body", "body": data or (b"" if over else _STILL), "more_body": not over}
+                )
                 if over:
                     return
                 await self._said()

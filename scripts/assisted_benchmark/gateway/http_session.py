@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 
 import uvicorn
 
@@ -71,7 +75,7 @@ class HttpSession:
     def serve(self) -> None:
         """Answer until nobody is left to serve. Nothing runs any more when this returns; an interrupt ends it, too."""
         try:
-            with self._listening:
+            with self._listening, _interrupts_noted(self.leave):
                 asyncio.run(self._server.serve([self._listening]))
         finally:
             self._service.shutdown()
@@ -113,6 +117,28 @@ class _Server(uvicorn.Server):
         """Send everybody away, then wait for them."""
         self._leaves()
         await super().shutdown(sockets)
+
+
+@contextmanager
+def _interrupts_noted(leave: Callable[[], None]) -> Iterator[None]:
+    """While a loop starts, runs and ends, an interrupt makes it end, and is raised afterwards: it is not cut off."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # no signal comes here
+        return
+    noted: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        noted.append(number)
+        leave()
+
+    before = {each: signal.signal(each, note) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+        for number in noted[:1]:
+            signal.raise_signal(number)
 
 
 def _listening(port: int) -> socket.socket:
