@@ -59,6 +59,8 @@ def named_as(case: LiveCase, path: Path, root: Path) -> LiveCase:
         if os.path.lexists(each):
             raise MisuseError(Reason.DUPLICATE_ID, f"`{shown(str(each))}` is there already; choose another name")
     file = name_below(path, root)
+    if os.path.isabs(file):
+        raise MisuseError(Reason.PATH_ESCAPE, f"`{shown(file)}` is not below {shown(str(root))}; write it to fixtures/")
     run = evolve(case.run, run="")
     return evolve(case, id=f"{folder_of(file, BROKER)}/{name}/{PLAIN}", file=file, run=run)
 
