@@ -205,6 +205,7 @@ class _Steps:
     def _again(self, receipt: Receipt) -> Outcome:
         """An earlier operation's receipt. Its content is for the client only while the authority for it lasts."""
         grants = self._parts.grants
+        receipt = self._parts.operations.as_it_stands(receipt)
         grant = grants.find(receipt.record.lineage.grant, self._session.client)
         live = grant is not None and grants.ended(grant) is None
         content = Content.of(receipt.content) if live and receipt.content is not None else None

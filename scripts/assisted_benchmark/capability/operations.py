@@ -16,7 +16,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from assisted_benchmark.capability.desk import Desk
 from assisted_benchmark.capability.lineage import Asked, Lineage
@@ -82,6 +82,11 @@ class Operations:
             identity = self._by_request.get((client, request_id))
             return None if identity is None else self._held[identity]
 
+    def as_it_stands(self, receipt: Receipt) -> Receipt:
+        """The receipt as it is at one instant: another thread may be writing its end into it."""
+        with self._lock:
+            return evolve(receipt)
+
     def completed(self, receipt_id: str) -> bool:
         """Whether the operation of this receipt is at hand and completed."""
         receipt = self._by_receipt.get(receipt_id)
@@ -89,10 +94,9 @@ class Operations:
 
     def grant_before(self, lineage: Lineage, key: str) -> str | None:
         """The grant under which this very operation was admitted before, where both left it to the broker."""
-        client, registration, _, publication, operation = lineage
         with self._lock:
-            identity = self._again.get((client, registration, publication, operation, key))
-            return None if identity is None else self._held[identity].record.lineage.grant
+            found = self._before(lineage, key)
+            return None if found is None else found.record.lineage.grant
 
     def meet(self, asked: Asked, request_id: str) -> Met | Reason | None:
         """The operation that was admitted before under this identity or request id, or why that forbids this one."""
@@ -110,7 +114,7 @@ class Operations:
             LedgerError: the ledger cannot be written; the operation may not be executed.
         """
         with self._lock:
-            met = self._meet(asked, request_id)
+            met = (self._met_under_another_grant(asked) if automatic else None) or self._meet(asked, request_id)
             if met is not None:
                 return met
             if self._exhausted(asked.lineage.client, instance):
@@ -224,6 +228,19 @@ class Operations:
             return self._same(found, asked)
         other = self._by_request.get((asked.lineage.client, request_id))
         return None if other is None else Reason.REQUEST_ID_CONFLICT
+
+    def _before(self, lineage: Lineage, key: str) -> Receipt | None:
+        """This very operation, whatever grant it was admitted under, where that was left to the broker."""
+        client, registration, _, publication, operation = lineage
+        identity = self._again.get((client, registration, publication, operation, key))
+        return None if identity is None else self._held[identity]
+
+    def _met_under_another_grant(self, asked: Asked) -> Met | Reason | None:
+        """Of calls that came at once and left the grant to the broker, each may have been given its own."""
+        found = self._before(asked.lineage, asked.key)
+        if found is None:
+            return None
+        return self._same(found, evolve(asked, lineage=asked.lineage._replace(grant=found.record.lineage.grant)))
 
     def _same(self, found: Receipt, asked: Asked) -> Met | Reason:
         if self._age(found.record) >= REPLAY_WINDOW_NS:

@@ -1,40 +1,37 @@
 """Proof by killing: dispatchers are SIGKILLed at random points, and no group may be sent twice.
 
-    python -m assisted_benchmark.suite.kills [--kills 2000] [--seed 0] [--control]
-
 Dispatchers race over the same groups; all are killed at once after a random while, what they left is
-recovered (and the recovery is killed too, now and then), and the next ones go on. The server is a file
-that every send appends one line to, so it counts what arrived, not what was meant. The moment of a kill
-comes from the seed; where it hits depends on the machine.
+recovered (and the recovery is killed too, now and then), and the next ones go on. The server outlives them,
+and counts what arrived, not what was meant. The moment of a kill comes from the seed; where it hits depends
+on the machine.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
+import select
 import signal
-import sys
 import tempfile
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from attrs import frozen
 
-from assisted_benchmark.kernel.chance import Chance, SeededChance
+from assisted_benchmark.kernel.chance import Chance
 from assisted_benchmark.kernel.digest import digest_of
 from assisted_benchmark.kernel.errors import LedgerError
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.suite.dispatch_designs import CONTROLS, Design, Ledgered
+from assisted_benchmark.suite.dispatch_designs import Design
 
 _GROUPS: Final = 100
 _CYCLES_A_STORE: Final = 50
-_DISPATCHERS: Final = 2
 _LONGEST_US: Final = 500
+_PATIENCE_S: Final = 0.02
 
 
 @frozen(kw_only=True)
@@ -59,40 +56,74 @@ class Tally:
         )
 
 
-def kill(design: Callable[[Path], Design], kills: int, chance: Chance) -> Tally:
-    """Kill dispatchers of `design` until `kills` were killed; a fresh store every so often keeps them fast."""
+class Arena(Protocol):
+    """One store, what is dispatched over it by processes that are killed, and a server that outlives them."""
+
+    @property
+    def dispatchers(self) -> int:
+        """How many processes race."""
+
+    @property
+    def told(self) -> int:
+        """After how many dispatches, of all of them together, a kill comes at the latest."""
+
+    def recover(self, cycle: int) -> None:
+        """Take up what the last cycles left, and make what this one dispatches."""
+
+    def race(self, cycle: int, tell: Callable[[], None]) -> None:
+        """Dispatch the last cycle's once more, then this one's; before each, tell."""
+
+    def listen(self) -> None:
+        """Hear what the server tells, which may not be able to go on before."""
+
+    def count(self, cycles: int, killed: int) -> Tally:
+        """What arrived at the server, and what the store says of it."""
+
+    def close(self) -> None:
+        """Let go of the server."""
+
+
+def kill(arena: Callable[[Path], Arena], kills: int, chance: Chance) -> Tally:
+    """Kill dispatchers until `kills` were killed; a fresh store every so often keeps them fast."""
     tally = Tally(kills=0, sends=0, groups=0, doubles=0, unresolved=0, unsound=0)
     while tally.kills < kills:
-        with tempfile.TemporaryDirectory(prefix="kills-") as folder:
-            tally += _one_store(design, Path(folder), kills - tally.kills, chance)
+        with tempfile.TemporaryDirectory(prefix="kills-") as folder, closing(arena(Path(folder))) as made:
+            tally += _one_store(made, kills - tally.kills, chance)
     return tally
 
 
-def _one_store(design: Callable[[Path], Design], folder: Path, kills: int, chance: Chance) -> Tally:
-    design(folder).close()
+def _one_store(arena: Arena, kills: int, chance: Chance) -> Tally:
     killed = cycle = 0
     while killed < kills and cycle < _CYCLES_A_STORE:
         cycle += 1
-        killed += _cycle(design, folder, cycle, chance)
-    _finish(lambda: _recover(design, folder, cycle + 1))
-    return _count(design, folder, cycle, killed)
+        killed += _cycle(arena, cycle, chance)
+    finish(lambda: arena.recover(cycle + 1))
+    return arena.count(cycle, killed)
 
 
-def _cycle(design: Callable[[Path], Design], folder: Path, cycle: int, chance: Chance) -> int:
+def _cycle(arena: Arena, cycle: int, chance: Chance) -> int:
     """Recover, then let dispatchers race until they are killed; how many processes were killed."""
     killed = 0
     if chance.token(1)[0] < 32:
-        recovering = _fork(lambda: _recover(design, folder, cycle))
+        recovering = _fork(lambda: arena.recover(cycle))
         time.sleep(_pause(chance))
         killed += _kill(recovering)
-    _finish(lambda: _recover(design, folder, cycle))
+    finish(lambda: arena.recover(cycle))
     ready, started = os.pipe()
-    racers = [_fork(lambda: _race(design, folder, cycle, started)) for _ in range(_DISPATCHERS)]
+
+    def tell() -> None:
+        with suppress(BrokenPipeError):  # nobody counts any more: the kill is on its way
+            os.write(started, b".")
+
+    racers = [_fork(lambda: arena.race(cycle, tell)) for _ in range(arena.dispatchers)]
     os.close(started)
     # A while is told in dispatches, not in time: on a busy machine a dispatcher would be done before its kill.
-    left = int.from_bytes(chance.token(4), "big") % (3 * _GROUPS) + 1
-    while left > 0 and (told := len(os.read(ready, left))):
-        left -= told
+    left = int.from_bytes(chance.token(4), "big") % arena.told + 1
+    while left > 0:
+        arena.listen()
+        if select.select([ready], [], [], _PATIENCE_S)[0]:
+            told = len(os.read(ready, left))
+            left = left - told if told else 0
     os.close(ready)
     time.sleep(_pause(chance))
     return killed + sum([_kill(racer) for racer in racers])
@@ -102,7 +133,7 @@ def _pause(chance: Chance) -> float:
     return int.from_bytes(chance.token(4), "big") % _LONGEST_US / 1e6
 
 
-def _finish(work: Callable[[], None]) -> None:
+def finish(work: Callable[[], None]) -> None:
     """Do `work` in a process of its own, unharmed."""
     _outcome(_fork(work))
 
@@ -137,74 +168,74 @@ def _outcome(child: int) -> int:
     return code
 
 
+class Groups:
+    """Groups of a bare ledger, dispatched by one of the designs; the server is a file."""
+
+    dispatchers: Final = 2
+    told: Final = 3 * _GROUPS
+
+    def __init__(self, design: Callable[[Path], Design], folder: Path) -> None:
+        self._design = design
+        self._folder = folder
+        design(folder).close()
+
+    def recover(self, cycle: int) -> None:
+        store = self._design(self._folder)
+        for run in range(max(0, cycle - 2), cycle + 1):
+            store.open_run(f"run-{run}", _groups(run))
+            store.recover(f"run-{run}")
+
+    def race(self, cycle: int, tell: Callable[[], None]) -> None:
+        store = self._design(self._folder)
+        server = FileServer(self._folder)
+        for run in (cycle - 1, cycle):
+            for group in _groups(run):
+                tell()
+                store.dispatch(f"run-{run}", group, lambda name: server.take(name.hex()), lambda _: None)
+
+    def count(self, cycles: int, killed: int) -> Tally:
+        arrived = FileServer(self._folder).arrived()
+        store = self._design(self._folder)
+        groups = [group for run in range(cycles + 1) for group in _groups(run)]
+        tally = Tally(
+            kills=killed,
+            sends=arrived.total(),
+            groups=len(groups),
+            doubles=doubled(arrived),
+            unresolved=store.unresolved(groups),
+            unsound=store.unsound(),
+        )
+        store.close()
+        return tally
+
+    def listen(self) -> None:
+        """A file needs nobody."""
+
+    def close(self) -> None:
+        """The file goes with its folder."""
+
+
+class FileServer:
+    """A server that every send appends one line to, whoever dies right after."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = os.open(folder / "server", os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._path = folder / "server"
+
+    def take(self, name: str) -> None:
+        """A call arrives."""
+        os.write(self._file, name.encode() + b"\n")
+
+    def arrived(self) -> Counter[str]:
+        """How often each call arrived. The server ends here."""
+        os.close(self._file)
+        return Counter(self._path.read_text("ascii").split())
+
+
+def doubled(arrived: Counter[str]) -> int:
+    """How many calls arrived more than once."""
+    return sum(count > 1 for count in arrived.values())
+
+
 def _groups(run: int) -> list[bytes]:
     return [bytes.fromhex(digest_of("kills@1", b"%d" % run, b"%d" % place)[7:]) for place in range(_GROUPS)]
-
-
-def _recover(design: Callable[[Path], Design], folder: Path, cycle: int) -> None:
-    """The runs of the last two cycles, which the killed may have touched, and this one's."""
-    store = design(folder)
-    for run in range(max(0, cycle - 2), cycle + 1):
-        store.open_run(f"run-{run}", _groups(run))
-        store.recover(f"run-{run}")
-
-
-def _race(design: Callable[[Path], Design], folder: Path, cycle: int, started: int) -> None:
-    """Dispatch the last cycle's groups once more, then this one's."""
-    store = design(folder)
-    server = os.open(folder / "server", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-
-    def send(group: bytes) -> None:
-        os.write(server, group.hex().encode() + b"\n")
-
-    for run in (cycle - 1, cycle):
-        for group in _groups(run):
-            with suppress(BrokenPipeError):  # nobody counts any more: the kill is on its way
-                os.write(started, b".")
-            store.dispatch(f"run-{run}", group, send, lambda _: None)
-
-
-def _count(design: Callable[[Path], Design], folder: Path, cycles: int, killed: int) -> Tally:
-    server = folder / "server"
-    arrived = Counter(server.read_text("ascii").split() if server.exists() else ())
-    store = design(folder)
-    groups = [group for run in range(cycles + 1) for group in _groups(run)]
-    tally = Tally(
-        kills=killed,
-        sends=arrived.total(),
-        groups=len(groups),
-        doubles=sum(count > 1 for count in arrived.values()),
-        unresolved=store.unresolved(groups),
-        unsound=store.unsound(),
-    )
-    store.close()
-    return tally
-
-
-def _shown(name: str, tally: Tally, seconds: float) -> str:
-    return (
-        f"{name:18} kills {tally.kills:6,}  sends {tally.sends:7,}  double dispatches {tally.doubles:5,}"
-        f"  unresolved {tally.unresolved:5,}  unsound receipts {tally.unsound}  ({seconds:.1f} s)\n"
-    )
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """0 if no group was sent twice (with --control: and every control's double was caught), else 1."""
-    parser = argparse.ArgumentParser(prog="scripts/kills", description="prove at-most-once dispatch by killing it")
-    parser.add_argument("--kills", type=int, default=2000, help="how many processes to kill (default 2000)")
-    parser.add_argument("--seed", default="0", help="where the moments of the kills come from (default 0)")
-    parser.add_argument("--control", action="store_true", help="kill three wrong designs too; each must be caught")
-    options = parser.parse_args(arguments)
-    designs: dict[str, Callable[[Path], Design]] = {"ledger": Ledgered} | (CONTROLS if options.control else {})
-    held = True
-    for name, design in designs.items():
-        began = time.monotonic()
-        tally = kill(design, options.kills, SeededChance(f"{options.seed}/{name}"))
-        sys.stdout.write(_shown(name, tally, time.monotonic() - began))
-        sys.stdout.flush()
-        held = held and (tally.doubles > 0) == (name in CONTROLS) and tally.unsound == 0
-    return 0 if held else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -584,3 +584,53 @@ def test_what_failed_is_let_go_of_after_a_week_too():
     bench.ask(STATE_READ, request_id="r-2")
     kept = bench.broker._parts.operations
     assert [kept.of_request("client-1", name) is None for name in ("r-1", "r-2")] == [True, False]
+
+
+@promise("C22", "C24", "K17")
+@pytest.mark.parametrize("same_request", [False, True], ids=["two requests", "one request"])
+@pytest.mark.parametrize("value", [0.5, 0.75], ids=["the same", "another"])
+def test_of_two_calls_with_one_key_that_both_leave_the_grant_to_the_broker_one_is_executed(value, same_request):
+    bench = CapabilityBench()
+    request = {"request_id": "r-1"} if same_request else {}
+    inner = []
+
+    def overtaken(step):
+        bench.person.on_step = lambda _: None
+        # The first call has no grant yet, and the second one is given its own.
+        inner.append(bench.ask(GESTURE, also={"normalized_value": value}, **request))
+
+    bench.person.on_step = overtaken
+    outer = bench.ask(GESTURE, **request)
+    assert (inner[0].state, inner[0].replayed) == (State.COMPLETED, False)
+    assert bench.executed == {GESTURE: 1}
+    if value == 0.5:
+        assert (outer.state, outer.replayed, outer.receipt_id) == (State.COMPLETED, True, inner[0].receipt_id)
+    else:
+        assert outer.reason is Reason.IDEMPOTENCY_CONFLICT
+
+
+class Torn:
+    """A lock whose holders leave a receipt half written, and finish it before the next one may enter."""
+
+    def __init__(self, receipt):
+        self.receipt = receipt
+
+    def __enter__(self):
+        self.receipt.state, self.receipt.reason = State.UNKNOWN_NEEDS_REFRESH, "outcome_unknown"
+
+    def __exit__(self, *_):
+        self.receipt.state, self.receipt.reason = State.UNKNOWN_NEEDS_REFRESH, ""
+
+
+@promise("C22", "K17")
+def test_a_receipt_that_is_being_written_is_told_whole():
+    bench = CapabilityBench()
+    bench.ask(GESTURE, request_id="r-1")
+    held = bench.broker._parts.operations
+    held._lock = Torn(held.of_request(SESSION.client, "r-1"))
+    again = bench.ask(GESTURE, request_id="r-1")
+    assert (again.state, again.reason, again.replayed) == (
+        State.UNKNOWN_NEEDS_REFRESH,
+        Reason.OUTCOME_UNKNOWN,
+        True,
+    )

@@ -1,8 +1,9 @@
 """The kill harness: crash points one by one, random kills, and the wrong designs that both must catch."""
 
-import os
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,6 @@ from assisted_benchmark.suite.dispatch_designs import (
     AFTER_CLAIM,
     AFTER_SEND,
     BEFORE_CLAIM,
-    CONTROLS,
     STEPS,
     Design,
     Ledgered,
@@ -24,6 +24,8 @@ from assisted_benchmark.suite.dispatch_designs import (
     RecoverToSealed,
     SendFirst,
 )
+from assisted_benchmark.suite.kills import Groups
+from proofs import kills as command
 
 GROUP = b"g" * 32
 
@@ -139,44 +141,63 @@ def test_a_crash_inside_the_claim_never_sends(tmp_path, monkeypatch, owner, meth
 
 
 @promise("K13")
-def test_random_kills_of_the_ledger_leave_no_double(capsys):
-    assert kills.main(["--kills", "30", "--seed", "test"]) == 0
+@pytest.mark.parametrize("broker", command.ARENAS)
+def test_random_kills_of_what_we_have_leave_no_double(broker, capsys):
+    assert command.main(["--kills", "12", "--seed", "test", "--broker", broker]) == 0
     assert "double dispatches     0" in capsys.readouterr().out
 
 
 @promise("K13")
 def test_random_kills_find_the_design_that_sends_first():
-    tally = kills.kill(SendFirst, 60, SeededChance("test"))
+    tally = kills.kill(partial(Groups, SendFirst), 60, SeededChance("test"))
     assert tally.kills >= 60
     assert tally.doubles > 0
 
 
-def test_a_ledger_with_a_double_or_a_missed_control_fails_the_command(monkeypatch, capsys):
+@promise("K13")
+@pytest.mark.parametrize("broker", ["live", "mutation"])
+def test_random_kills_find_a_broker_over_a_ledger_that_sends_first(broker):
+    arena = command.ARENAS[broker][1]["send_first"]
+    assert kills.kill(arena, 30, SeededChance("test")).doubles > 0
+
+
+def test_a_double_or_a_missed_control_fails_the_command(monkeypatch, capsys):
     tally = {"kills": 1, "sends": 2, "groups": 1, "doubles": 0, "unresolved": 0, "unsound": 0}
     doubled = kills.Tally(**(tally | {"doubles": 1}))
     clean = kills.Tally(**tally)
-    for of_ledger, of_controls, code in ((clean, doubled, 0), (doubled, doubled, 1), (clean, clean, 1)):
-        monkeypatch.setattr(
-            kills, "kill", lambda design, *_, a=of_ledger, b=of_controls: a if design is Ledgered else b
-        )
-        assert kills.main(["--control"]) == code
+    ours = [arena for arena, _ in command.ARENAS.values()]
+    for of_ours, of_controls, code in ((clean, doubled, 0), (doubled, doubled, 1), (clean, clean, 1)):
+        monkeypatch.setattr(command, "kill", lambda arena, *_, a=of_ours, b=of_controls: a if arena in ours else b)
+        assert command.main(["--control", "--broker", "all"]) == code
     unsound = kills.Tally(**(tally | {"unsound": 1}))
-    monkeypatch.setattr(kills, "kill", lambda *_: unsound)
-    assert kills.main([]) == 1
-    assert len(capsys.readouterr().out.splitlines()) == 3 * (1 + len(CONTROLS)) + 1
+    monkeypatch.setattr(command, "kill", lambda *_: unsound)
+    assert command.main([]) == 1
+    every = sum(1 + len(controls) for _, controls in command.ARENAS.values())
+    assert len(capsys.readouterr().out.splitlines()) == 3 * every + 1
 
 
-@pytest.mark.parametrize("design", [Ledgered, *CONTROLS.values()], ids=["ledger", *CONTROLS])
-def test_undisturbed_every_design_sends_each_group_once(tmp_path, design):
-    started, ready = os.pipe()
-    kills._recover(design, tmp_path, 1)
-    kills._race(design, tmp_path, 1, ready)
-    kills._race(design, tmp_path, 1, ready)
-    assert os.read(started, 1000) == b"." * 400  # twice two runs of a hundred groups each
-    os.close(started)
-    os.close(ready)
-    tally = kills._count(design, tmp_path, 1, 0)
-    assert (tally.sends, tally.groups, tally.doubles, tally.unresolved, tally.unsound) == (200, 200, 0, 0, 0)
+EVERY = {
+    f"{broker}-{name}": make
+    for broker, (ours, controls) in command.ARENAS.items()
+    for name, make in {"ours": ours, **controls}.items()
+}
+# Of a bare ledger there are a hundred groups to a run, of brokers twenty; of the first two runs each is dispatched.
+SENDS = {"ledger": 200, "live": 40, "mutation": 40, "capability": 40}
+
+
+@pytest.mark.parametrize("which", EVERY)
+def test_undisturbed_every_design_sends_each_group_once(tmp_path, which):
+    sends = SENDS[which.partition("-")[0]]
+    told = []
+    with closing(EVERY[which](tmp_path)) as arena:
+        arena.recover(1)
+        for _ in range(2):
+            arena.race(1, lambda: told.append("."))
+            arena.listen()
+        tally = arena.count(1, 0)
+    # A key of a capability broker is asked for by two threads.
+    assert len(told) == 2 * sends * (2 if which.startswith("capability") else 1)
+    assert (tally.sends, tally.groups, tally.doubles, tally.unresolved, tally.unsound) == (sends, sends, 0, 0, 0)
 
 
 def test_a_dispatcher_that_fails_by_itself_is_no_kill():
@@ -184,7 +205,7 @@ def test_a_dispatcher_that_fails_by_itself_is_no_kill():
         raise ZeroDivisionError
 
     with pytest.raises(kills.LedgerError) as caught:
-        kills._finish(fail)
+        kills.finish(fail)
     assert caught.value.reason is kills.Reason.COULD_NOT_RUN
 
 

@@ -118,6 +118,10 @@ class Served:
     def host(self) -> Host:
         return self._host
 
+    def listen(self) -> None:
+        """Take what the process has told of itself so far: it does not go on where nobody does."""
+        self._control.poll()
+
     def reading(self) -> HostReading:
         return joined([*self._past, self._reading()])
 

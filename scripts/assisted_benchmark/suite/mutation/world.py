@@ -117,6 +117,10 @@ class Served:
             HttpEndpoint(f"http://127.0.0.1:{port}", clock, bearer=bearer_of(seed)), SystemClock()
         )
 
+    def listen(self) -> None:
+        """Take what the process has told of itself so far: it does not go on where nobody does."""
+        self._control.poll()
+
     def reading(self) -> FabricReading:
         self._control.poll()
         return read_fabric(self._control.received, self._control.events)

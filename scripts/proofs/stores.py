@@ -1,0 +1,49 @@
+"""The stores that proofs run over: the real ledger, or one that is wrong; and what every arena needs of them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from assisted_benchmark.kernel.keys import KeyRing
+from assisted_benchmark.ledger.protocol import Ledger
+from assisted_benchmark.ledger.receipts import verify
+from assisted_benchmark.ledger.sqlite import SqliteLedger
+from assisted_benchmark.ledger.states import TransitionTable
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+KEYS: Final = KeyRing("proofs", b"a key that guards nothing at all")
+
+# A broker's ledger in a folder: made at first, opened later.
+Store: TypeAlias = Callable[[Path, TransitionTable], Ledger]
+
+
+def real(folder: Path, table: TransitionTable) -> Ledger:
+    """What we use."""
+    path, anchor = folder / "ledger.db", folder / "anchor"
+    if path.exists():
+        return SqliteLedger.open(path, table=table, keys=KEYS, anchor=anchor)
+    return SqliteLedger.create(path, ledger_id="proofs", table=table, keys=KEYS, anchor=anchor)
+
+
+def unsound(ledger: Ledger) -> int:
+    """How many runs have receipts that do not verify."""
+    return sum(
+        not verify(ledger.receipts(run), run=run, ledger_id=ledger.id, head=ledger.head(run), table=ledger.table).sound
+        for run in ledger.runs()
+    )
+
+
+def written(path: Path, value: Any) -> None:
+    """Keep a JSON value, whole or not at all."""
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(value), encoding="utf-8")
+    os.replace(part, path)
+
+
+def read(path: Path) -> Any:
+    """What was written."""
+    return json.loads(path.read_text(encoding="utf-8"))
