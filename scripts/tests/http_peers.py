@@ -22,10 +22,21 @@ INITIALIZE = ask(
 )
 
 
+def with_bearer(application, bearer=BEARER):
+    """For clients that can bring none: one is added to each of their requests, and nothing else is done for them."""
+
+    async def called(scope, receive, send):
+        await application(
+            {**scope, "headers": [*scope["headers"], (b"authorization", f"Bearer {bearer}".encode())]}, receive, send
+        )
+
+    return called
+
+
 class Place:
     """A gateway over HTTP at work."""
 
-    def __init__(self, *tools, face=None, principals=None, limits=None, resources=None, **options):
+    def __init__(self, *tools, face=None, principals=None, limits=None, resources=None, bearerless=False, **options):
         self.malformed = []
         self.session = HttpSession(
             face or Face(tools, "", resources),
@@ -37,6 +48,8 @@ class Place:
             on_malformed=lambda reason, detail: self.malformed.append(reason.value),
             **options,
         )
+        if bearerless:
+            self.session._server.config.app = with_bearer(self.session._face)
         self.crash = None
         self.clients = []
         self._thread = threading.Thread(target=self._serve, daemon=True)

@@ -262,7 +262,7 @@ def test_more_calls_than_can_wait_are_refused_whoever_makes_them(place):
         ]
         assert begun.acquire(timeout=20)
         while ours.session._service.in_flight < 2:
-            pass  # until the second waits
+            assert serves(ours)  # until the second waits
         assert result(ours.calls(modern(3, "hold")))["error"]["code"] == -32603
         go.set()
         assert [each.result() for each in held] == [reply(1, OK)] * 2

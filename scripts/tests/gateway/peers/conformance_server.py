@@ -12,16 +12,18 @@ import re
 import sys
 import threading
 
+from http_peers import BEARER, with_bearer
+
 from assisted_benchmark.gateway.face import Face
 from assisted_benchmark.gateway.http_session import HttpSession
 from assisted_benchmark.gateway.principals import EachItsOwn
-from assisted_benchmark.gateway.tools import Silence, ToolRegistration
+from assisted_benchmark.gateway.tools import ToolRegistration
 from assisted_benchmark.kernel.chance import SystemChance
 from assisted_benchmark.kernel.clock import SECOND, SystemClock
 from assisted_benchmark.wire.outcomes import Era
+from assisted_benchmark.wire.relay import Silence
 from assisted_benchmark.wire.server_side import UNCACHED, Also, ToolProblem
 
-BEARER = SystemChance().token(32).hex()
 KEY = SystemChance().token(32)
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 WAV = base64.b64encode(
@@ -392,14 +394,6 @@ class SuiteFace(Face):
 
     def tools(self):
         return [tool for tool in super().tools() if not (self.changed and tool["name"] == "test_logging_tool")]
-
-
-def with_bearer(application):
-    async def called(scope, receive, send):
-        header = (b"authorization", b"Bearer " + BEARER.encode())
-        await application({**scope, "headers": [*scope["headers"], header]}, receive, send)
-
-    return called
 
 
 FACE = SuiteFace()
