@@ -2,7 +2,7 @@
 
 A fault may name a tool, and the number of the call that it strikes: that tool's n-th call, or the
 workload's n-th call of any tool. Without a number it strikes each. Of several that fit one call the
-first strikes. `drift_tools` without tool and number strikes at once.
+first strikes. `drift_tools` without tool and number strikes at once; `how` says what of the list is another then.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from assisted_benchmark.kernel.codes import Reason
 from assisted_benchmark.kernel.errors import InputError
 from assisted_benchmark.kernel.strict_json import Json
+from assisted_benchmark.workloads.drifts import Drift, drifted
 from assisted_benchmark.workloads.model import Model
 
 
@@ -37,23 +38,27 @@ class FaultKind(StrEnum):
 
 
 class Fault(NamedTuple):
-    """One declared fault."""
+    """One declared fault. `how` is a drift's alone; without one it is the description that drifts."""
 
     kind: FaultKind
     tool: str | None = None
     nth: int | None = None
+    how: Drift | None = None
 
     @classmethod
     def parse(cls, value: Json) -> Fault:
-        """From `{kind, tool?, nth?}`, or InputError(wrong_value)."""
-        if type(value) is not dict or not {"kind"} <= value.keys() <= {"kind", "tool", "nth"}:
-            raise InputError(Reason.WRONG_VALUE, f"`{value!r:.80}` is no fault of the form {{kind, tool?, nth?}}")
+        """From `{kind, tool?, nth?, how?}`, or InputError(wrong_value)."""
+        if type(value) is not dict or not {"kind"} <= value.keys() <= {"kind", "tool", "nth", "how"}:
+            raise InputError(Reason.WRONG_VALUE, f"`{value!r:.80}` is no fault of the form {{kind, tool?, nth?, how?}}")
         kind, tool, nth = value["kind"], value.get("tool"), value.get("nth")
         if kind not in list(FaultKind):
             raise InputError(Reason.WRONG_VALUE, f"`{kind!r:.80}` is no fault; there are {', '.join(FaultKind)}")
         if not (tool is None or type(tool) is str) or not (nth is None or (type(nth) is int and nth > 0)):
             raise InputError(Reason.WRONG_VALUE, f"a `{kind}` fault has a tool's name and a number from 1, or not")
-        return cls(FaultKind(kind), tool, nth)
+        how = value.get("how")
+        if how is not None and (kind != FaultKind.DRIFT_TOOLS or how not in list(Drift)):
+            raise InputError(Reason.WRONG_VALUE, f"`how` is of `drift_tools`, and one of {', '.join(Drift)}")
+        return cls(FaultKind(kind), tool, nth, None if how is None else Drift(how))
 
 
 @unique
@@ -111,23 +116,23 @@ class Face:
         self.received: dict[str, int] = {}
         self.changes = 0
         self.ended: FaultKind | None = None
-        self._drifted = False
+        self._drifted: list[Drift] = []
         self._faults: list[Fault] = []
         for fault in faults:
             self.arm(fault)
 
     def arm(self, fault: Fault) -> None:
         """From now on this fault too may strike."""
-        if fault == Fault(FaultKind.DRIFT_TOOLS):
-            self._drift()
+        if fault.kind is FaultKind.DRIFT_TOOLS and fault.tool is None and fault.nth is None:
+            self._drift(fault.how)
         else:
             self._faults.append(fault)
 
     def tools(self) -> list[Json]:
         """The tool list as the server would answer it now."""
         tools = self.model.tools()
-        if self._drifted:
-            tools[:1] = [{**tool, "description": "Another description than before."} for tool in tools[:1]]
+        for how in self._drifted:
+            tools = drifted(tools, how)
         return tools
 
     def call(self, name: str, arguments: dict[str, Json]) -> Answer:
@@ -135,28 +140,29 @@ class Face:
         if self.ended is not None:
             return Answer(None, self.ended)
         self.received[name] = self.received.get(name, 0) + 1
-        kind = self._strike(name) if self._faults else None
-        if kind is None:
+        struck = self._strike(name) if self._faults else None
+        if struck is None:
             return Answer(self.model.call(name, arguments))
+        kind = struck.kind
         if kind in _LAST:
             self.ended = kind
         if kind in _BEFORE:
             return Answer(None, kind)
         result = self.model.call(name, arguments)
         if kind is FaultKind.DRIFT_TOOLS:
-            self._drift()
+            self._drift(struck.how)
         spoil = _SPOIL.get(kind)
         return Answer(spoil(result) if spoil else result, kind)
 
-    def _strike(self, name: str) -> FaultKind | None:
-        for kind, tool, nth in self._faults:
-            count = sum(self.received.values()) if tool is None else self.received[name]
-            if tool in (None, name) and nth in (None, count):
-                return kind
+    def _strike(self, name: str) -> Fault | None:
+        for fault in self._faults:
+            count = sum(self.received.values()) if fault.tool is None else self.received[name]
+            if fault.tool in (None, name) and fault.nth in (None, count):
+                return fault
         return None
 
-    def _drift(self) -> None:
-        self._drifted = True
+    def _drift(self, how: Drift | None) -> None:
+        self._drifted.append(how or Drift.DESCRIPTION)
         self.changes += 1
 
 

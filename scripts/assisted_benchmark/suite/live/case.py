@@ -22,6 +22,7 @@ from assisted_benchmark.ledger.receipts import DECISION
 from assisted_benchmark.live_policy.broker import LiveBroker
 from assisted_benchmark.live_policy.dispatch import Moment, Outcome
 from assisted_benchmark.live_policy.grant import group_key
+from assisted_benchmark.live_policy.ports import NO_RELAY, Relay
 from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.suite.case import ADMITTED
 from assisted_benchmark.suite.instruments import BrokerDiedError, CutOff
@@ -127,9 +128,10 @@ class CaseRun:
         except IntegrityError as error:
             self._refused_opening(Refused(error.reason, error.detail))
             return False
-        return self._experiment is None or not self._experiment.opens_again or self._opened_again()
+        experiment = self._experiment
+        return experiment is None or not experiment.opens_again or self._opened_again(experiment)
 
-    def propose(self, shot: Shot, principal: str = "") -> Took:
+    def propose(self, shot: Shot, principal: str = "", relay: Relay = NO_RELAY) -> Took:
         """One proposal to its end. It comes under the case's session, unless another `principal` makes it."""
         seat, experiment = self._seat, self._experiment
         self._say("proposal", shot.text, server=shot.server, tool=shot.tool)
@@ -137,11 +139,11 @@ class CaseRun:
         injected = 0
         answer: Answer
         if experiment is None:
-            answer = self._judged(shot, principal)
+            answer = self._judged(shot, principal, relay)
         else:
             injected = experiment.injected
             experiment.next_turn()
-            answer = self._under_faults(shot, principal, experiment)
+            answer = self._under_faults(shot, principal, relay, experiment)
             injected = experiment.injected - injected
         return self._took(shot, answer, seat.world.total - before - injected)
 
@@ -155,11 +157,11 @@ class CaseRun:
         """The agent is done."""
         self._reach(At.END)
 
-    def _opened_again(self) -> bool:
-        self._reach(At.OPEN)
-        seat = self._seat
+    def _opened_again(self, experiment: Experiment) -> bool:
+        experiment.reach(At.OPEN)
+        seat, presented = self._seat, experiment.presented
         seat.broker = seat.make_broker(self._case, self._on_moment)
-        opened = seat.broker.open(seat.grant.data, seat.session)
+        opened = seat.broker.open(presented or seat.grant.data, seat.session)
         if isinstance(opened, Refused):
             self._refused_opening(opened)
             return False
@@ -170,17 +172,17 @@ class CaseRun:
         self.answers.append((_OPENING, refused))
         self._taken.append(Taken(shot=_OPENING, word=refused.reason.value, sent=0, may_send=False))
 
-    def _judged(self, shot: Shot, principal: str) -> Outcome | Refused:
+    def _judged(self, shot: Shot, principal: str, relay: Relay) -> Outcome | Refused:
         session = self._seat.session
         if principal and principal != self._case.run.session:
             session = session._replace(principal=principal)
-        return self._seat.broker.propose(session, shot.raw)
+        return self._seat.broker.propose(session, shot.raw, relay)
 
-    def _under_faults(self, shot: Shot, principal: str, experiment: Experiment) -> Answer:
+    def _under_faults(self, shot: Shot, principal: str, relay: Relay, experiment: Experiment) -> Answer:
         answer: Answer
         try:
             experiment.reach(At.PROPOSE)
-            answer = self._judged(shot, principal)
+            answer = self._judged(shot, principal, relay)
         except BrokerDiedError:
             answer = self._after_the_crash()
         experiment.reach(At.AFTER)

@@ -12,27 +12,29 @@ from assisted_benchmark.kernel.decision import Refused
 from assisted_benchmark.kernel.keys import Key, Purpose
 from assisted_benchmark.live_policy.dispatch import Moment
 from assisted_benchmark.live_policy.ending import Finding, TornDown
-from assisted_benchmark.live_policy.grant import SealedGrant, group_key
+from assisted_benchmark.live_policy.grant import group_key
 from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.suite.instruments import BrokerDiedError, CutOff
 from assisted_benchmark.suite.live.faults import ANY_TURN, At, Edits, Fault, Kind
+from assisted_benchmark.suite.live.grant_edits import edited_grant
 from assisted_benchmark.suite.live.scenario import RECORDED, LiveCase
 from assisted_benchmark.suite.live.seat import Seat, host_identity
 from assisted_benchmark.suite.strikes import Waiting
 from assisted_benchmark.workloads.faults import Fault as ServerFault
-from assisted_benchmark.workloads.faults import FaultKind
 
 
 class Experiment:
     """The faults of one case over its seat. `tell` is told of each that strikes.
 
-    `injected` counts the calls that the rivals of races caused, `rivals` their proposals.
+    `injected` counts the calls that the rivals of races caused, `rivals` their proposals. `presented` are the bytes
+    that are opened in place of the grant's own, if somebody edited them.
     """
 
     def __init__(self, case: LiveCase, seat: Seat, ledger: CutOff, tell: Callable[[Fault], None]) -> None:
         self.asides: list[str] = []
         self.injected = 0
         self.rivals = 0
+        self.presented = b""
         self._case = case
         self._seat = seat
         self._ledger = ledger
@@ -72,7 +74,8 @@ class Experiment:
             case Kind.REBOOT:
                 seat.clock.reboot(value)
             case Kind.SERVER:
-                armed = ServerFault(FaultKind(value["does"]), value.get("tool"), value.get("nth"))
+                said = {"kind": value["does"], **{key: value[key] for key in ("tool", "nth", "how") if key in value}}
+                armed = ServerFault.parse(said)
                 seat.world.arm(value["id"], armed)
             case Kind.KILL:
                 seat.world.kill(value)
@@ -108,17 +111,12 @@ class Experiment:
         self._seat.session = self._seat.session._replace(**changes)
 
     def _edit(self, how: Edits) -> None:
-        content: Json = Canonical(self._seat.grant.content).value
-        candidates = content["plan"]["steps"][-1]["candidates"]
-        name = next(iter(candidates))
-        candidates[name] = {**candidates[name], "edited": "by somebody"}
-        edited = canonical_bytes(content)
-        if how is Edits.UNSEALED:
-            self._seat.grant = evolve(self._seat.grant, content=edited)
-        else:
-            # Somebody who holds the key and computes every digest anew.
-            self._seat.grant = SealedGrant.seal(edited, self._seat.keys.key(Purpose.GRANT))
-            self._seat.session = self._seat.session._replace(grant=self._seat.grant.digest)
+        seat = self._seat
+        edited = edited_grant(seat.grant, how, seat.keys)
+        self.presented = edited.raw
+        if edited.sealed is not None:
+            seat.grant = edited.sealed
+            seat.session = seat.session._replace(grant=edited.sealed.digest)
 
     def _race(self, candidate: str) -> None:
         other = self._seat.make_broker(self._case)

@@ -79,6 +79,22 @@ class Edits(StrEnum):
 
     UNSEALED = "unsealed"  # the plan differs, the seal is the old one
     RESEALED = "resealed"  # the plan differs, every digest and the MAC are computed anew
+    MAC_BIT = "mac_bit"  # one bit of the MAC is another
+    MAC_CUT = "mac_cut"  # half of the MAC
+    MAC_EMPTY = "mac_empty"
+    MAC_NONE = "mac_none"  # no MAC at all
+    OTHER_PURPOSE = "other_purpose"  # sealed with a key of another purpose
+    OTHER_KEY = "other_key"  # a key of another name
+    ALGORITHM = "algorithm"  # a member that names an algorithm: none
+    TYPED = "typed"  # a member that names another type of payload
+    UNSIGNED = "unsigned"  # a second plan beside the sealed one
+    RESPELLED = "respelled"  # the same value in other bytes
+    LONGER = "longer"  # another end of its time, everything computed anew
+    TIMELESS = "timeless"  # an end of its time that is no number, everything computed anew
+    NARROWER = "narrower"  # a candidate of the choice gone, everything computed anew
+    OTHER_RUN = "other_run"  # another run, everything computed anew
+    OTHER_VM = "other_vm"
+    OTHER_CONTRACT = "other_contract"
 
 
 # When a fault strikes if its scenario does not say; the others strike before the proposal is judged.

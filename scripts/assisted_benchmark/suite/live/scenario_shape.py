@@ -31,6 +31,7 @@ from assisted_benchmark.suite.live.scenario import RECORDED, Reveal, Sanity, Vis
 from assisted_benchmark.suite.live.transcripts.spelling import AT
 from assisted_benchmark.suite.strikes import Written
 from assisted_benchmark.suite.tables import CLOCK, LINE, REASONS_PAGE, SCORES, TAGS, table
+from assisted_benchmark.workloads.drifts import Drift
 from assisted_benchmark.workloads.faults import FaultKind
 
 SCENARIO: Final = "assisted-benchmark/scenario@1"
@@ -59,6 +60,7 @@ _SERVER_FAULT: Final = Record(
         "does": must(Word(tuple(FaultKind)), "what it does wrong"),
         "tool": may(NAME, "only at calls of this tool"),
         "nth": may(_STEP, "only at the n-th such call"),
+        "how": may(Word(tuple(Drift)), "of `drift_tools`: what of the list is another; usually the description"),
     },
     "a server fault",
 )
@@ -118,12 +120,12 @@ _CALL: Final = Record(
     "a call",
 )
 _ANYTHING: Final = AnyJson()
-_TURN: Final = ByKey(
-    {
 _MADE: Final = {
     "at": may(Text(AT, "a time such as `1.250s`", 16), "when it is made, after the beginning; else at once"),
     **_OUTCOME,
 }
+_TURN: Final = ByKey(
+    {
         "call": Record({"call": must(_CALL, "a whole call"), **_MADE}, "a turn"),
         "propose": Record({"propose": must(_ANYTHING, "raw text, or a JSON value"), **_MADE}, "a turn"),
         "step": Record({"step": must(_STEP, "the plan's step, from 1"), **CHANGES, **_MADE}, "a turn"),
@@ -144,8 +146,6 @@ _AGENT: Final = ByKind(
             {
                 "plan": Record({"plan": must(NAME, "the candidate it chooses")}, "an agent"),
                 "script": Record({"script": must(ListOf(_TURN, most=1000), "what it proposes, in order")}, "an agent"),
-                "command": Record(
-                    {
                 "transcript": Record(
                     {
                         "transcript": must(
@@ -155,6 +155,8 @@ _AGENT: Final = ByKind(
                     },
                     "an agent",
                 ),
+                "command": Record(
+                    {
                         "command": must(ListOf(Text(limit=4096), 1), "the program and its arguments"),
                         "environment": may(ListOf(NAME), "variables that it gets of the harness's own environment"),
                         "within": may(DURATION, "how long it may take; 60s unless said"),
@@ -191,9 +193,9 @@ _EXPECT: Final = Record(
         "ends": may(Word(tuple(State)), "the state of the plan's last group"),
         "oracle": may(NAME, "the state that the oracle saw"),
         "operator": may(ListOf(_OPERATOR), "what came of each teardown and reconciliation, in order"),
+        "receipts": may(DIGEST, "the digest over the receipts, where it is run as it was recorded: under seed 0"),
         "scores": SCORES,
     },
-        "receipts": may(DIGEST, "the digest over the receipts, where it is run as it was recorded: under seed 0"),
     "an expectation",
 )
 _OVERRIDE: Final = Record(

@@ -94,8 +94,7 @@ def host_identity(name: str) -> Digest:
 class Seat:
     """Everything around one case: what `begin` and `seal` put, and what faults change.
 
-    `sealed` names the grant as it was sealed, whatever becomes of `grant`; None before. `presented` are the bytes that
-    are opened in place of the grant's own, if somebody edited them.
+    `sealed` names the grant as it was sealed, whatever becomes of `grant`; None before.
     """
 
     policy: Policy
@@ -110,7 +109,6 @@ class Seat:
     sealed: Digest | None = None
     broker: LiveBroker = field(init=False)
     grant: SealedGrant = field(init=False)
-    presented: bytes = field(init=False)
     session: Session = field(init=False)
 
     @property
@@ -151,7 +149,6 @@ class Seat:
             host=self.machine.host,
             task=case.run.task,
         )
-        self.presented = b""
         self.session = broker.session(self.grant)
         self.sealed = self.session.grant
 

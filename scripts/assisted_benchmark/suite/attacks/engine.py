@@ -1,0 +1,147 @@
+"""Playing attacks: each from a fresh state against the real broker and ledger, and what came of it told apart.
+
+An attack is a row of a scenario, so what is played is what a scenario file of it would play. It is *refused for the
+right reason* if its last word is the expected one and no more was sent than the good calls before it; *let through* if
+a call of it was admitted or more was sent; *refused for another reason* otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum, unique
+from itertools import combinations
+from typing import Final
+
+from attrs import evolve, frozen
+
+from assisted_benchmark.suite.attacks.moves import Attack, Move, Place, pair, single, smaller
+from assisted_benchmark.suite.bench import Bench
+from assisted_benchmark.suite.result import CaseResult, Verdict
+
+_AT_ONCE: Final = 100
+
+
+@unique
+class Came(StrEnum):
+    """What came of an attack, or of a benign case."""
+
+    RIGHT = "refused"  # refused for the right reason; a benign one: not refused
+    OTHER = "refused_otherwise"
+    THROUGH = "let_through"
+    ALARM = "false_alarm"  # a benign one was refused
+    NO_VERDICT = "could_not_run"
+
+
+@frozen(kw_only=True)
+class Finding:
+    """What came of one attack. `word` is the last decision's; `sent` counts all calls that reached a server."""
+
+    attack: Attack
+    came: Came
+    word: str
+    sent: int
+    detail: str = ""
+
+
+def attacks_of(place: Place, *, pairs: bool, only: frozenset[str] = frozenset()) -> Iterator[Attack]:
+    """Every applicable mutation of one good call: each by itself, and with `pairs` each two that can be made at once.
+
+    `only` are the threats that one of the moves must be of; empty for all.
+    """
+    moves = place.moves()
+    for move in moves:
+        if not only or move.threat in only:
+            yield single(place, move)
+    if not pairs:
+        return
+    for one, other in combinations(moves, 2):
+        if not only or only & {one.threat, other.threat}:
+            both = pair(place, one, other)
+            if both is not None:
+                yield both
+
+
+def benign_of(place: Place) -> Iterator[Attack]:
+    """Every spelling of one good call that must not be refused."""
+    for move in place.benign():
+        yield single(place, move)
+
+
+def play(place: Place, attacks: Iterable[Attack], bench: Bench) -> Iterator[Finding]:
+    """Each attack, in a run of its own."""
+    batch: list[Attack] = []
+    for attack in attacks:
+        batch.append(attack)
+        if len(batch) == _AT_ONCE:
+            yield from _played(place, batch, bench)
+            batch = []
+    yield from _played(place, batch, bench)
+
+
+def _played(place: Place, batch: Sequence[Attack], bench: Bench) -> Iterator[Finding]:
+    if not batch:
+        return
+    rows = {f"a-{number}": attack.row for number, attack in enumerate(batch)}
+    cases = place.cases(place.scenario(rows))
+    for attack, case in zip(batch, cases, strict=True):
+        ended = bench.run(case, f"{attack.id}")
+        yield found(place, attack, ended.result)
+
+
+def found(place: Place, attack: Attack, result: CaseResult) -> Finding:
+    """What a case that was played says of its attack."""
+    if result.verdict is Verdict.COULD_NOT_RUN:
+        return Finding(attack=attack, came=Came.NO_VERDICT, word=result.reason, sent=result.sent, detail=result.detail)
+    word = last_word(result)
+    expected = attack.expected
+    if expected is None:
+        good = word in place.words() and result.verdict is Verdict.PASSED
+        came = Came.RIGHT if good else Came.ALARM
+    elif result.sent > attack.sends or word in place.words():
+        came = Came.THROUGH
+    else:
+        came = Came.RIGHT if word in (expected.reason, attack.either) else Came.OTHER
+    misses = "; ".join(f"{each.what}: expected {each.expected}, was {each.actual}" for each in result.misses)
+    return Finding(attack=attack, came=came, word=word, sent=result.sent, detail=misses)
+
+
+def last_word(result: CaseResult) -> str:
+    """The last word that was said of a proposal: a reason, or that it went well."""
+    decided = [event for event in result.timeline if event.kind in ("decision", "dispatch")]
+    last = decided[-1] if decided else None
+    return "" if last is None else last.reason or last.text
+
+
+def shrunk(place: Place, finding: Finding, bench: Bench) -> Finding:
+    """The smallest attack that fails in the same way: one move of two, then the smallest change of its text."""
+    moves = finding.attack.moves
+    for move in moves if len(moves) > 1 else ():
+        alone = _one(place, single(place, move), bench)
+        if alone.came is finding.came:
+            finding = alone
+            break
+    better = True
+    while better:
+        better = False
+        for attack in _smaller_attacks(place, finding.attack):
+            again = _one(place, attack, bench)
+            if again.came is finding.came:
+                finding, better = again, True
+                break
+    return finding
+
+
+def _smaller_attacks(place: Place, attack: Attack) -> Iterator[Attack]:
+    for at, move in enumerate(attack.moves):
+        for less in smaller(move):
+            moves = (*attack.moves[:at], less, *attack.moves[at + 1 :])
+            yield evolve(attack, moves=moves, row=place.row(moves, attack.expected))
+
+
+def _one(place: Place, attack: Attack, bench: Bench) -> Finding:
+    return next(play(place, [attack], bench))
+
+
+def threats_of(moves: Iterable[Move]) -> frozenset[str]:
+    """The ids of the catalogue that these are of."""
+    return frozenset(move.threat for move in moves)
