@@ -18,6 +18,7 @@ from assisted_benchmark.mutation import changes_document
 from assisted_benchmark.mutation.states import MUTATION_TABLE
 from assisted_benchmark.report.record import SHAPE as REPORT_SHAPE
 from assisted_benchmark.suite.brokers import BROKERS
+from assisted_benchmark.suite.vectors.making import vector_files
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -52,6 +53,7 @@ def files() -> dict[Path, str]:
         schemas[f"{name}.schema.json"] = json_schema(shape, id=f"urn:assisted-benchmark:{name}@1", title=title)
     texts = {ROOT / "schemas" / name: published.schema_text(schema) for name, schema in schemas.items()}
     texts[ROOT / "docs" / "reasons.md"] = _reasons()
+    texts |= {ROOT / name: text for name, text in vector_files(ROOT).items()}
     architecture = ROOT / "docs" / "architecture.md"
     text = _put(architecture.read_text(encoding="utf-8"), "rooms", _rooms())
     for table in (LIVE_TABLE, MUTATION_TABLE, CAPABILITY_TABLE):

@@ -15,14 +15,16 @@ from assisted_benchmark.suite.matrix.explained import explained_in
 from assisted_benchmark.suite.matrix.judging import exams_of, matrix
 from assisted_benchmark.suite.matrix.oracle import oracle_score
 from assisted_benchmark.suite.runner import discover
+from assisted_benchmark.suite.vectors.vector import vectors_of
+from assisted_benchmark.suite.vectors.watching import plays_here
 
 
 def command(arguments: argparse.Namespace) -> int:
     """Try every mutant of every broker, and every lie of every server; 1 if one of them goes unnoticed."""
     root = root_of(arguments)
-    exams = exams_of(discover(root))
-    found = matrix(exams, explained_in(root))
-    noticed = oracle_score([each.case for each in exams])
+    cases = discover(root)
+    found = matrix(exams_of(cases, vectors_of(root)), explained_in(root))
+    noticed = oracle_score([case for case in cases if plays_here(case)])
     if arguments.json:
         print(json.dumps(matrix_value(found, noticed), indent=1))
     else:

@@ -18,15 +18,19 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from attrs import evolve, frozen
 
+from assisted_benchmark.kernel.canonical import canonical_bytes
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.suite.bench import Bench
-from assisted_benchmark.suite.case import Case, Servers
+from assisted_benchmark.suite.case import Case
 from assisted_benchmark.suite.matrix.explained import Explained
 from assisted_benchmark.suite.matrix.guards import PACKAGE, Guard, How, spots
 from assisted_benchmark.suite.matrix.lacking import forget, function_of, lacking, noting, target_of
 from assisted_benchmark.suite.matrix.lists import LISTS
 from assisted_benchmark.suite.plan import MEMORY, RunPlan
 from assisted_benchmark.suite.result import Verdict
+from assisted_benchmark.suite.vectors.players import NO_ANSWER, answer
+from assisted_benchmark.suite.vectors.vector import Vector
+from assisted_benchmark.suite.vectors.watching import plays_here
 
 SHARED: Final = "shared"
 # Where the reasons of each broker's answers are given: its own room; and what all of them read bytes and claim by.
@@ -99,13 +103,30 @@ class CaseExam:
         return Came(result.verdict is Verdict.PASSED, result.sent, words, ran)
 
 
-def exams_of(cases: Sequence[Case]) -> tuple[CaseExam, ...]:
-    """The cases whose brokers and servers are all in this process: of another process nothing can be taken away."""
-    return tuple(CaseExam(case) for case in cases if _all_here(case))
+@frozen
+class VectorExam:
+    """A public vector."""
+
+    vector: Vector
+
+    @property
+    def id(self) -> str:
+        return f"vectors/{self.vector.kind}/{self.vector.id}"
+
+    @property
+    def broker(self) -> str:
+        return self.vector.kind if self.vector.kind in _ROOMS else SHARED
+
+    def sit(self) -> Came:
+        found = answer(self.vector)
+        told = found if type(found) is list else [found]
+        words = frozenset(str(each["code"]) for each in told if type(each) is dict and "code" in each)
+        return Came(canonical_bytes(found) == canonical_bytes(self.vector.expected), 0, words, NO_ANSWER not in words)
 
 
-def _all_here(case: Case) -> bool:
-    return case.servers is Servers.IN_PROCESS and getattr(case.agent, "outside", None) is None
+def exams_of(cases: Sequence[Case], vectors: Sequence[Vector] = ()) -> tuple[Exam, ...]:
+    """The vectors, and the cases whose brokers and servers are all here: of another process nothing can be taken."""
+    return (*map(CaseExam, filter(plays_here, cases)), *map(VectorExam, vectors))
 
 
 @frozen(kw_only=True)

@@ -1,0 +1,1 @@
+"""Public vectors: decisions as plain JSON that explains itself, for any implementation in any language."""
