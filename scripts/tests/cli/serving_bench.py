@@ -29,10 +29,10 @@ def initialize(**capabilities):
 class Serving:
     """The command at work, and a client that speaks with it."""
 
-    def __init__(self, root, *words, terminal=None, **environment):
+    def __init__(self, root, *words, terminal=None, verb="serve", **environment):
         kept = {key: value for key, value in os.environ.items() if key.startswith("COVERAGE") or key == "PATH"}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "assisted_benchmark", "serve", *map(str, words)],
+            [sys.executable, "-m", "assisted_benchmark", verb, *map(str, words)],
             cwd=root,
             env=kept | {"PYTHONPATH": str(SCRIPTS), "HOME": str(root)} | environment,
             stdin=subprocess.PIPE,
