@@ -16,6 +16,7 @@ from attrs import evolve, frozen
 
 from assisted_benchmark.suite.attacks.moves import Attack, Move, Place, pair, single, smaller
 from assisted_benchmark.suite.bench import Bench
+from assisted_benchmark.suite.case import ADMITTED
 from assisted_benchmark.suite.result import CaseResult, Verdict
 
 _AT_ONCE: Final = 100
@@ -85,19 +86,19 @@ def _played(place: Place, batch: Sequence[Attack], bench: Bench) -> Iterator[Fin
     cases = place.cases(place.scenario(rows))
     for attack, case in zip(batch, cases, strict=True):
         ended = bench.run(case, f"{attack.id}")
-        yield found(place, attack, ended.result)
+        yield found(attack, ended.result)
 
 
-def found(place: Place, attack: Attack, result: CaseResult) -> Finding:
+def found(attack: Attack, result: CaseResult) -> Finding:
     """What a case that was played says of its attack."""
     if result.verdict is Verdict.COULD_NOT_RUN:
         return Finding(attack=attack, came=Came.NO_VERDICT, word=result.reason, sent=result.sent, detail=result.detail)
     word = last_word(result)
     expected = attack.expected
     if expected is None:
-        good = word in place.words() and result.verdict is Verdict.PASSED
+        good = word == ADMITTED and result.verdict is Verdict.PASSED
         came = Came.RIGHT if good else Came.ALARM
-    elif result.sent > attack.sends or word in place.words():
+    elif result.sent > attack.sends or word == ADMITTED:
         came = Came.THROUGH
     else:
         came = Came.RIGHT if word in (expected.reason, attack.either) else Came.OTHER
@@ -106,10 +107,9 @@ def found(place: Place, attack: Attack, result: CaseResult) -> Finding:
 
 
 def last_word(result: CaseResult) -> str:
-    """The last word that was said of a proposal: a reason, or that it went well."""
+    """The last word that was said of a proposal: a reason, or `admitted` if it went well."""
     decided = [event for event in result.timeline if event.kind in ("decision", "dispatch")]
-    last = decided[-1] if decided else None
-    return "" if last is None else last.reason or last.text
+    return (decided[-1].reason or ADMITTED) if decided else ""
 
 
 def shrunk(place: Place, finding: Finding, bench: Bench) -> Finding:

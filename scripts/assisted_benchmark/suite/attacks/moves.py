@@ -6,13 +6,13 @@ station is a reason and the phase in which its check is asked, and each broker h
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from attrs import evolve, field, frozen
 
 from assisted_benchmark.kernel.canonical import Json
-from assisted_benchmark.kernel.reasons import REASONS, Layer
+from assisted_benchmark.kernel.reasons import REASONS, Layer, Reason
 from assisted_benchmark.suite.attacks.spelling import NO_EDITS, Edits, text_of
 from assisted_benchmark.suite.case import Case
 
@@ -41,7 +41,7 @@ class Move:
 
     `station` is None of a benign one, which must change nothing. `sends` counts what the attacked turn may send all
     the same, and `free` says that it may send or not. `turns` come before the attacked one, each with its word;
-    `keys` are further keys of the scenario's row. `ends` says that the decision at the station is the only one.
+    `turn` are keys of the attacked turn itself, and `keys` of the scenario's row. `ends` says that the decision at the station is the only one.
     """
 
     threat: str
@@ -51,6 +51,7 @@ class Move:
     edits: Edits = NO_EDITS
     turns: tuple[tuple[Json, str], ...] = ()
     faults: tuple[Json, ...] = ()
+    turn: Mapping[str, Json] = field(factory=dict)
     keys: Mapping[str, Json] = field(factory=dict)
     sends: int = 0
     ends: bool = False
@@ -124,8 +125,59 @@ class Place(Protocol):
     def sends(self, moves: Sequence[Move]) -> int:
         """How many sends the whole may cause."""
 
-    def words(self) -> tuple[str, ...]:
-        """The words of calls that went well."""
+
+def refused(
+    threat: str,
+    name: str,
+    reason: Reason,
+    slots: Iterable[str],
+    *,
+    phase: int = 1,
+    edits: Edits = NO_EDITS,
+    turns: tuple[tuple[Json, str], ...] = (),
+    faults: tuple[Json, ...] = (),
+    turn: Mapping[str, Json] | None = None,
+    keys: Mapping[str, Json] | None = None,
+    sends: int = 0,
+    ends: bool = False,
+    shrink: Shrink | None = None,
+) -> Move:
+    """A move that must be refused for this reason, in this phase."""
+    return Move(
+        threat=threat,
+        name=name,
+        slots=frozenset(slots),
+        station=Station(phase, reason.value),
+        edits=edits,
+        turns=turns,
+        faults=faults,
+        turn=turn or {},
+        keys=keys or {},
+        sends=sends,
+        ends=ends,
+        shrink=shrink,
+    )
+
+
+def harmless(
+    threat: str,
+    name: str,
+    slots: Iterable[str],
+    *,
+    edits: Edits = NO_EDITS,
+    faults: tuple[Json, ...] = (),
+    turn: Mapping[str, Json] | None = None,
+) -> Move:
+    """A move that must change nothing."""
+    return Move(
+        threat=threat,
+        name=name,
+        slots=frozenset(slots),
+        station=None,
+        edits=edits,
+        faults=faults,
+        turn=turn or {},
+    )
 
 
 def single(place: Place, move: Move) -> Attack:

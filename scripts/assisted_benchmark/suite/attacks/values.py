@@ -68,6 +68,28 @@ def document_changes() -> Iterator[Change]:
     yield Change("C47", "nul", Edits(after="\\u0000"), Reason.MALFORMED_CALL)
 
 
+def respelled(value: dict[str, Json]) -> Iterator[tuple[str, Edits]]:
+    """The same document in other bytes, each by its name."""
+    yield "keys", Edits(texts={"": text_of(_backwards(value))})
+    blanks = json.dumps(value, ensure_ascii=False, separators=("\n, ", "\t: "))
+    yield "blanks", Edits(texts={"": blanks})
+    yield "around", Edits(before="\r\n ", after=" \t\n")
+    for at, held in leaves(value):
+        if type(held) is str and held:
+            yield f"escapes{at}", Edits(texts={at: _escaped(held)})
+
+
+def _backwards(value: Json) -> Json:
+    """The same value with the members of each object the other way round."""
+    if type(value) is dict:
+        return {key: _backwards(each) for key, each in reversed(value.items())}
+    return [_backwards(each) for each in value] if type(value) is list else value
+
+
+def _escaped(text: str) -> str:
+    return '"' + "".join(f"\\u{ord(each):04x}" if ord(each) < 0x10000 else each for each in text) + '"'
+
+
 def too_large(bound: int) -> Change:
     """A document of one byte more than it may have."""
     return Change("C49", "padded", Edits(after=" " * (bound + 1)), Reason.TOO_LARGE)
