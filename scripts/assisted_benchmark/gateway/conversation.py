@@ -103,10 +103,10 @@ class Conversation:
         self.cancel_all()
         with self._lock:
             self._service.hearers.discard(self)
-            outs = [out for out, _ in self._listeners.values()]
+            listeners = [(each, out) for each, (out, _) in self._listeners.items()]
             self._listeners.clear()
-        for out in outs:
-            out.answer(None)
+        for listener, out in listeners:  # a result is how the client hears that it did not lose the stream
+            out.answer(self.side.line(listener, {"_meta": {META_SUBSCRIPTION: listener}}))
 
     def _take_answer(self, frame: Response | Bad) -> None:
         odd = self._questions.take(frame)

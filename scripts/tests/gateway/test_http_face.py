@@ -14,9 +14,10 @@ from assisted_benchmark.gateway.face import Face
 from assisted_benchmark.gateway.flight import Limits
 from assisted_benchmark.gateway.http_exchange import Exchange
 from assisted_benchmark.gateway.principals import OneGrant
-from assisted_benchmark.gateway.tools import Resources, Session, Silence
+from assisted_benchmark.gateway.tools import Resources, Session
 from assisted_benchmark.kernel.clock import SECOND
 from assisted_benchmark.wire.outcomes import Odd
+from assisted_benchmark.wire.relay import Silence
 
 PING = ask(1, "ping")
 LIST = ask(1, "tools/list")
@@ -495,10 +496,7 @@ def test_who_listens_hears_of_other_tools_whoever_called(place):
     ours = place(face=Changing())
     session, deaf = ours.opens(), ours.opens()
     get = ours.asks("GET", headers={"mcp-session-id": session})
-    listen = modern(9)
-    listen["method"] = "subscriptions/listen"
-    listen["params"] = {"_meta": listen["params"]["_meta"], "notifications": {"toolsListChanged": True}}
-    stream = ours.calls(listen)
+    stream = ours.calls(listening(9))
     (acknowledged,) = events(stream, 1)
     assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
     assert result(ours.calls(modern(1)))["result"]["content"] == OK["content"]
@@ -519,11 +517,22 @@ def test_a_session_has_one_stream_at_a_time_and_it_ends_with_the_session(place):
     assert events(stream) == []
 
 
+def listening(number):
+    listen = modern(number)
+    listen["method"] = "subscriptions/listen"
+    listen["params"] = {"_meta": listen["params"]["_meta"], "notifications": {"toolsListChanged": True}}
+    return listen
+
+
 def test_who_is_sent_away_hears_the_end_of_every_stream(place):
-    ours = place()
+    ours = place(face=Changing())
     stream = ours.asks("GET", headers={"mcp-session-id": ours.opens()})
+    subscription = ours.calls(listening(9))
+    events(subscription, 1)
     ours.session.leave()
     assert events(stream) == []
+    (last,) = events(subscription)
+    assert last["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == last["id"] == 9
     ours.joins()
 
 
