@@ -13,7 +13,9 @@ from assisted_benchmark.contract.strict_yaml import load
 from assisted_benchmark.kernel.canonical import Json
 from assisted_benchmark.suite.case import Case
 from assisted_benchmark.suite.runner import discover
-from assisted_benchmark.suite.vectors.live import contract_value, policy_value
+from assisted_benchmark.suite.vectors.live import contract_value, policy_of, policy_value
+from assisted_benchmark.suite.vectors.made_calls import call_vectors
+from assisted_benchmark.suite.vectors.made_live import opening_vectors
 from assisted_benchmark.suite.vectors.made_plain import admission_vectors, canonical_vectors, digest_vectors
 from assisted_benchmark.suite.vectors.made_receipts import receipt_vectors
 from assisted_benchmark.suite.vectors.players import PLAYERS
@@ -99,7 +101,10 @@ def _live(cases: Sequence[Case]) -> Json:
         name = _named(shared["policies"], policy.id, policy_value(policy))
         _named(shared["contracts"], policy.contract.id, contract_value(policy.contract))
         vectors.append(_vector(seen, {"policy": name, **seen.given}))
-    return _file("live", _kept("live", vectors, shared), shared)
+    kept = _kept("live", vectors, shared)
+    sound = next(each["given"] for each in kept if each["flags"] == ["admitted"])
+    policy = policy_of(shared["policies"][sound["policy"]], shared["contracts"])
+    return _file("live", [*kept, *opening_vectors(sound, policy)], shared)
 
 
 def _mutation(cases: Sequence[Case]) -> Json:
@@ -118,7 +123,7 @@ def _capability(cases: Sequence[Case], root: Path) -> Json:
         value = load(read(path, root), name_below(path, root)).value
         shared["registries"][value["id"]] = value
     vectors = [_vector(seen, {"registry": seen.case.policy, **seen.given}) for seen in _chosen(cases, CAPABILITY)]
-    return _file("capability", _kept("capability", vectors, shared), shared)
+    return _file("capability", [*_kept("capability", vectors, shared), *call_vectors()], shared)
 
 
 def _named(known: dict[str, Json], name: str, value: Json) -> str:
