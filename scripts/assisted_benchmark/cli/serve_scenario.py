@@ -62,14 +62,16 @@ class _Client:
 
     def plays(self, served: ServedCase) -> None:
         """Serve it until it is done, or until we are told to end."""
+        face = CaseFace(served)
         agent = agent_for(
             self._arguments,
             self._name,
             self._write_fd,
-            CaseFace(served),
+            face,
             OneGrant(session_of(served)),
             SystemClock(),
             on_malformed=served.refuse_malformed,
+            on_leaving=face.leave,
             limits=LIMITS,
         )
         try:

@@ -119,12 +119,14 @@ class Conversation:
         if isinstance(judged, ToolCall):
             service = self._service
             tool, limits = service.face.behind(judged), service.limits
-            if service.in_flight < limits.calls + limits.waiting + (limits.urgent if tool.urgent else 0):
+            # What others wait for never waits for them: a tool that ends them, a call that answers a question.
+            urgent = tool.urgent or (self.side.stateless and "requestState" in judged.params)
+            if service.in_flight < limits.calls + limits.waiting + (limits.urgent if urgent else 0):
                 flight = Flight(judged, self._ties(out))
                 with self._lock:
                     self._flights[request.id] = flight
                     service.in_flight += 1
-                (service.urgent if tool.urgent else service.calls).submit(self._run, judged, tool, flight, out)
+                (service.urgent if urgent else service.calls).submit(self._run, judged, tool, flight, out)
                 return
             judged = Problem(INTERNAL_ERROR, "too many calls are in flight; wait for answers, and call again")
         if isinstance(judged, Listening):

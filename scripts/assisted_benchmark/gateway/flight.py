@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 import orjson
 
 from assisted_benchmark.gateway.questions import Question, Questions
-from assisted_benchmark.gateway.tools import QUESTION, Resumed, Session, Silence
+from assisted_benchmark.gateway.tools import QUESTION, Resumed, Session
 from assisted_benchmark.kernel.clock import SECOND, Clock, Deadline
 from assisted_benchmark.kernel.errors import MisuseError
 from assisted_benchmark.kernel.reasons import Reason
@@ -22,6 +23,7 @@ from assisted_benchmark.wire.frames import (
     write_request,
 )
 from assisted_benchmark.wire.outcomes import Era
+from assisted_benchmark.wire.relay import Heard, Silence, shows_forms
 from assisted_benchmark.wire.server_side import Steps, ToolCall
 
 # Clients of earlier versions know no elicitation; those of the first version that does know no `mode`.
@@ -113,6 +115,10 @@ class Flight:
             stop()
 
     @property
+    def wants_progress(self) -> bool:
+        return self._call.token is not None
+
+    @property
     def can_ask(self) -> bool:
         return self._ties.version in _ASKING and shows_forms(self._call.capabilities)
 
@@ -125,28 +131,42 @@ class Flight:
         return Resumed(state, answers.get(QUESTION) if type(answers) is dict else None)
 
     def ask(self, message: str, requested_schema: dict[str, Json], within_ns: int) -> Json | Silence:
+        question = self._put(message, requested_schema)
+        end = question.wait(Deadline.after(self._ties.clock, min(within_ns, self._ties.limits.human_ns)))
+        self._over(question)
+        return end
+
+    def question(self, message: str, requested_schema: dict[str, Json], heard: Heard) -> Callable[[], None]:
+        return partial(self._over, self._put(message, requested_schema, heard))
+
+    def _put(self, message: str, requested_schema: dict[str, Json], heard: Heard | None = None) -> Question:
         ties = self._ties
         if ties.era is Era.STATELESS or not self.can_ask:
             raise MisuseError(Reason.MISUSE, "this client cannot be asked while its call waits")
-        question = ties.questions.open()
+        question = ties.questions.open(heard)
         params: dict[str, Json] = {"message": message, "requestedSchema": requested_schema}
         if ties.version != _WITHOUT_MODE:
             params["mode"] = "form"
-        asked = ties.clock.now().mono_ns
+        question.asked_ns = ties.clock.now().mono_ns
         with self._lock:
             self._question = question
             if self._cancelled:
                 question.settle(Silence.CANCELLED)
-        sent = not question.settled and ties.out.send(write_request(question.id, "elicitation/create", params))
-        if not sent:
-            question.settle(Silence.FAILED)
-        end = question.wait(Deadline.after(ties.clock, min(within_ns, ties.limits.human_ns)))
+        if not question.settled:
+            question.sent = True
+            if not ties.out.send(write_request(question.id, "elicitation/create", params)):
+                question.settle(Silence.FAILED)
+        return question
+
+    def _over(self, question: Question) -> None:
+        ties = self._ties
+        question.settle(Silence.CANCELLED)
         ties.questions.withdraw(question)
-        self._ends_ns += ties.clock.now().mono_ns - asked
-        if sent and end in (Silence.TIMED_OUT, Silence.CANCELLED):
+        self._ends_ns += ties.clock.now().mono_ns - question.asked_ns
+        end = question.end
+        if question.sent and end in (Silence.TIMED_OUT, Silence.CANCELLED):
             # The question is a request of ours: it is taken back by our id, whatever became of the call.
             ties.out.send(write_notification(CANCELLED, {"requestId": question.id, "reason": end.value}))
-        return end
 
     def progress(self, current: float, total: float | None = None, message: str = "") -> None:
         line = None if self._settled or self.cancelled else self._steps.line(current, total, message)
@@ -168,11 +188,3 @@ class Flight:
     def settle(self) -> None:
         """The call has ended: its tool has nothing more to say."""
         self._settled = True
-
-
-def shows_forms(capabilities: Json) -> bool:
-    """Whether a client declared that it can show a form: `elicitation: {}` means that it can, url alone does not."""
-    declared = capabilities.get("elicitation")
-    if type(declared) is not dict:
-        return False
-    return type(declared.get("form")) is dict if "form" in declared else "url" not in declared

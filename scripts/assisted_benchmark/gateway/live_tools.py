@@ -14,20 +14,22 @@ from typing import Final, TypeAlias
 import orjson
 
 from assisted_benchmark.contract.model import Contract
+from assisted_benchmark.gateway.held import Asked, HeldCalls
 from assisted_benchmark.gateway.names import Place, named
-from assisted_benchmark.gateway.tools import AgentCall, ToolRegistration, tool_result
+from assisted_benchmark.gateway.tools import AgentCall, ToolRegistration, input_required, tool_result
 from assisted_benchmark.kernel.canonical import canonical_bytes
 from assisted_benchmark.kernel.decision import Refused
 from assisted_benchmark.kernel.reasons import REASONS, Coarse, Reason
 from assisted_benchmark.kernel.strict_json import Json
 from assisted_benchmark.live_policy.dispatch import Outcome
 from assisted_benchmark.live_policy.states import State
-from assisted_benchmark.wire.frames import INTERNAL_ERROR
+from assisted_benchmark.wire.frames import INTERNAL_ERROR, INVALID_PARAMS
 from assisted_benchmark.wire.outcomes import Era
+from assisted_benchmark.wire.relay import Relay, shows_forms
 from assisted_benchmark.wire.server_side import CallCancelled, ToolProblem
 
-Propose: TypeAlias = Callable[[bytes, AgentCall], Outcome | Refused]
-"""Has one proposal decided on and, if it is admitted, carried out; the call is whose it is, and relays for it."""
+Propose: TypeAlias = Callable[[bytes, AgentCall, Relay], Outcome | Refused]
+"""Has one proposal decided on and, if it is admitted, carried out: whose call it is, and what leads back to it."""
 
 _MAY_BE_OUT: Final = (State.SUCCEEDED, State.UNRESOLVED)
 
@@ -44,18 +46,28 @@ def instructions(task: str, own: str = "") -> str:
     )
 
 
-def live_tools(contract: Contract, propose: Propose, *, reveal: bool = False) -> tuple[ToolRegistration, ...]:
+def live_tools(
+    contract: Contract,
+    propose: Propose,
+    held: HeldCalls,
+    refuse: Callable[[Reason, str], object],
+    *,
+    reveal: bool = False,
+) -> tuple[ToolRegistration, ...]:
     """Every tool of every server. `reveal` tells exact reasons, to study agents that learn from them.
+
+    Calls whose servers may ask are `held` while people answer. `refuse` records what did not even become a proposal.
 
     Raises:
         MisuseError: duplicate_tool, if two tools would be served under one name.
     """
     pinned = {Place(server.id, tool.name): tool for server in contract.servers for tool in server.tools}
+    asking = {server.id for server in contract.servers if shows_forms(server.capabilities.value)}
     return tuple(
         ToolRegistration(
             {**pinned[place].definition.value, "name": name},
             place.server,
-            partial(_handle, _Proposing(place), propose, reveal),
+            partial(_handle, _Proposing(place), propose, held if place.server in asking else None, refuse, reveal),
             foreign=True,
         )
         for name, place in named(pinned).items()
@@ -72,6 +84,7 @@ class _Proposing:
     """Makes the proposals of one tool: the arguments are the agent's own bytes, the rest is ours."""
 
     def __init__(self, place: Place) -> None:
+        self.place = place
         self._rest = b',"server":%b,"tool":%b}' % tuple(canonical_bytes(each) for each in place)
 
     def raw(self, arguments: bytes) -> bytes:
@@ -79,8 +92,31 @@ class _Proposing:
         return b'{"arguments":%b%b' % (arguments, self._rest)
 
 
-def _handle(proposing: _Proposing, propose: Propose, reveal: bool, call: AgentCall) -> dict[str, Json]:
-    answer = propose(proposing.raw(call.arguments), call)
+def _handle(
+    proposing: _Proposing,
+    propose: Propose,
+    held: HeldCalls | None,
+    refuse: Callable[[Reason, str], object],
+    reveal: bool,
+    call: AgentCall,
+) -> dict[str, Json]:
+    raw = proposing.raw(call.arguments)
+    came: Outcome | Refused | Asked | None
+    if held is None:
+        came = propose(raw, call, call) if call.resumed is None else None
+    else:
+        came = held.made(call, proposing.place, partial(propose, raw, call))
+    if came is None:
+        refuse(Reason.REPLAYED, "a call brings the state of a question that is not open for it, or not any more")
+        raise ToolProblem(INVALID_PARAMS, "nothing waits for this `requestState`: call again without it")
+    if isinstance(came, Asked):
+        if call.cancelled:
+            raise CallCancelled  # nobody will hear the question
+        return input_required(came.state, came.message, came.requested_schema)
+    return _told(came, call, reveal)
+
+
+def _told(answer: Outcome | Refused, call: AgentCall, reveal: bool) -> dict[str, Json]:
     if call.cancelled and not _may_be_out(answer):
         raise CallCancelled
     if isinstance(answer, Outcome) and answer.result:

@@ -13,7 +13,7 @@ from typing import Final
 
 from attrs import evolve
 
-from assisted_benchmark.gateway.tools import AgentCall, Silence, ToolRegistration, input_required, tool_result
+from assisted_benchmark.gateway.tools import AgentCall, ToolRegistration, input_required, tool_result
 from assisted_benchmark.kernel.clock import Clock
 from assisted_benchmark.kernel.strict_json import Json
 from assisted_benchmark.mutation.answers import Answer, Status
@@ -35,6 +35,7 @@ from assisted_benchmark.mutation.results import (
 )
 from assisted_benchmark.wire.frames import MISSING_CAPABILITY
 from assisted_benchmark.wire.outcomes import Era
+from assisted_benchmark.wire.relay import Silence
 from assisted_benchmark.wire.server_side import CallCancelled, ToolProblem
 
 _FORMS: Final[Json] = {"elicitation": {"form": {}}}

@@ -5,20 +5,26 @@ from __future__ import annotations
 import threading
 from typing import Final
 
-from assisted_benchmark.gateway.tools import Silence
 from assisted_benchmark.kernel.clock import SECOND, Deadline
 from assisted_benchmark.kernel.strict_json import Json
 from assisted_benchmark.wire.frames import Bad, Response
 from assisted_benchmark.wire.outcomes import Odd
+from assisted_benchmark.wire.relay import Heard, Silence
 
 _PREFIX: Final = "ask-"
 
 
 class Question:
-    """One open question. It is settled once, by an answer or by silence; whatever comes later changes nothing."""
+    """One open question. It is settled once, by an answer or by silence; whatever comes later changes nothing.
 
-    def __init__(self, question_id: str) -> None:
+    `heard` is told of it then, from the thread that settles it. `asked_ns` and `sent` are for whoever asks.
+    """
+
+    def __init__(self, question_id: str, heard: Heard | None = None) -> None:
         self.id = question_id
+        self.asked_ns = 0
+        self.sent = False
+        self._heard = heard
         self._lock = threading.Lock()
         self._settled = threading.Event()
         self._end: Json | Silence = None
@@ -28,6 +34,11 @@ class Question:
         """Whether it has an end."""
         return self._settled.is_set()
 
+    @property
+    def end(self) -> Json | Silence:
+        """Its end, once it is settled."""
+        return self._end
+
     def settle(self, end: Json | Silence) -> bool:
         """Settle it; False if it was settled before."""
         with self._lock:
@@ -35,7 +46,9 @@ class Question:
                 return False
             self._end = end
             self._settled.set()
-            return True
+        if self._heard is not None:
+            self._heard(end)
+        return True
 
     def wait(self, deadline: Deadline) -> Json | Silence:
         """The answer, or why there is none by the deadline at the latest."""
@@ -54,11 +67,11 @@ class Questions:
         self._asked = 0
         self._closed = False
 
-    def open(self) -> Question:
+    def open(self, heard: Heard | None = None) -> Question:
         """A new question. In a session that has ended it has failed already."""
         with self._lock:
             self._asked += 1
-            question = Question(f"{_PREFIX}{self._asked}")
+            question = Question(f"{_PREFIX}{self._asked}", heard)
             if self._closed:
                 question.settle(Silence.FAILED)
             else:

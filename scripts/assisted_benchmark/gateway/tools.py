@@ -8,7 +8,6 @@ toolsets decides which of them a session serves.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from enum import Enum, unique
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import orjson
@@ -21,6 +20,7 @@ from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.strict_json import Json
 from assisted_benchmark.kernel.text import did_you_mean, shown
 from assisted_benchmark.wire.outcomes import Era
+from assisted_benchmark.wire.relay import Relay, Silence
 
 QUESTION: Final = "question"  # the key of the one question that an `input_required` result asks
 
@@ -30,15 +30,6 @@ class Session(NamedTuple):
 
     run: str
     principal: str
-
-
-@unique
-class Silence(Enum):
-    """Why a question has no answer. No text: a raw answer never equals one of these."""
-
-    TIMED_OUT = "timed_out"
-    CANCELLED = "cancelled"  # the agent cancelled the call that asked
-    FAILED = "failed"  # the client answered with an error or is gone
 
 
 class Resumed(NamedTuple):
@@ -51,8 +42,11 @@ class Resumed(NamedTuple):
     answer: Json
 
 
-class AgentCall(Protocol):
-    """One call in flight, as its tool sees it. Its methods may be used from the handler's thread only."""
+class AgentCall(Relay, Protocol):
+    """One call in flight, as its tool sees it: a relay to the agent, and more.
+
+    Its methods are for the handler's thread, and for one other that carries the call out.
+    """
 
     @property
     def session(self) -> Session:
@@ -75,17 +69,6 @@ class AgentCall(Protocol):
         """The call's time budget. The time that a person took to answer is not part of it."""
 
     @property
-    def cancelled(self) -> bool:
-        """Whether the agent has cancelled this call, or is gone so that nobody would hear of its end."""
-
-    def on_cancel(self, stop: Callable[[], None]) -> None:
-        """Have `stop` called once, from a thread of its own, when the agent cancels the call; now, if it has."""
-
-    @property
-    def can_ask(self) -> bool:
-        """Whether the client declared that it can show a person a form."""
-
-    @property
     def resumed(self) -> Resumed | None:
         """What the client brought along, if this call resumes another one; None in the handshake era."""
 
@@ -95,9 +78,6 @@ class AgentCall(Protocol):
         Raises:
             MisuseError: in the stateless era, or of a client that cannot ask.
         """
-
-    def progress(self, current: float, total: float | None = None, message: str = "") -> None:
-        """Tell the agent how far the call is, if it asked for that and `current` has grown."""
 
 
 Handle: TypeAlias = Callable[[AgentCall], dict[str, Json]]

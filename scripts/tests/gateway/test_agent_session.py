@@ -8,11 +8,12 @@ from agent_peers import FORM, MS, OK, SCHEMA, a_tool, ask, call, cancel, modern,
 from marks import promise
 
 from assisted_benchmark.gateway.flight import Limits
-from assisted_benchmark.gateway.tools import Resumed, Session, Silence, input_required
+from assisted_benchmark.gateway.tools import Resumed, Session, input_required
 from assisted_benchmark.kernel.clock import SECOND, ManualClock
 from assisted_benchmark.kernel.errors import MisuseError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.wire.outcomes import Era, Odd
+from assisted_benchmark.wire.relay import Silence
 from assisted_benchmark.wire.server_side import CallCancelled, ToolProblem
 
 MINUTE = 60 * SECOND

@@ -11,8 +11,10 @@ from marks import promise
 from served_bench import APPROVE, CLICK, HOLD, SERIES, Client, a_case, played
 
 from assisted_benchmark.gateway.flight import Limits
+from assisted_benchmark.gateway.held import HeldCalls
 from assisted_benchmark.gateway.live_tools import live_tools
 from assisted_benchmark.gateway.tools import Session
+from assisted_benchmark.kernel.chance import SystemChance
 from assisted_benchmark.kernel.decision import Admitted, Refused
 from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.reasons import REASONS, Coarse, Reason
@@ -334,7 +336,9 @@ class ACall(SimpleNamespace):
     """A call in flight nowhere."""
 
     def __init__(self, arguments=b"{}", *, cancelled=False, era=Era.HANDSHAKE):
-        super().__init__(session=Session("run", "agent"), arguments=arguments, cancelled=cancelled, era=era)
+        super().__init__(
+            session=Session("run", "agent"), arguments=arguments, cancelled=cancelled, era=era, resumed=None
+        )
 
 
 @pytest.fixture
@@ -344,11 +348,15 @@ def told(tmp_path):
     proposed = []
 
     def telling(answer, call=None, **options):
-        def propose(raw, _call):
+        def propose(raw, _call, _relay):
             proposed.append(raw)
             return answer
 
-        (tool,) = (tool for tool in live_tools(contract, propose, **options) if tool.name == SERIES)
+        (tool,) = (
+            tool
+            for tool in live_tools(contract, propose, HeldCalls(SystemChance()), print, **options)
+            if tool.name == SERIES
+        )
         telling.tool = tool
         return tool.handle(call or ACall())
 

@@ -8,10 +8,11 @@ from marks import promise
 from assisted_benchmark.gateway.agent_session import AgentSession
 from assisted_benchmark.gateway.face import Face
 from assisted_benchmark.gateway.questions import Questions
-from assisted_benchmark.gateway.tools import Session, Silence
+from assisted_benchmark.gateway.tools import Session
 from assisted_benchmark.kernel.clock import Deadline, SystemClock
 from assisted_benchmark.wire.frames import Response
 from assisted_benchmark.wire.outcomes import Odd
+from assisted_benchmark.wire.relay import Silence
 
 
 def within(ms):

@@ -150,10 +150,10 @@ def test_turns_are_taken_one_at_a_time_in_the_order_in_which_they_came(tmp_path)
         entered, leave, queued = threading.Event(), threading.Event(), threading.Semaphore(0)
         propose = served._turn
 
-        def held(raw, principal):
+        def held(*turn):
             entered.set()
             leave.wait()
-            return propose(raw, principal)
+            return propose(*turn)
 
         class Waiting(type(served._line._waiting)):
             def append(self, each):

@@ -5,14 +5,17 @@ from __future__ import annotations
 from assisted_benchmark.gateway.agent_session import AgentSession
 from assisted_benchmark.gateway.face import Face
 from assisted_benchmark.gateway.flight import Limits
+from assisted_benchmark.gateway.held import HeldCalls
 from assisted_benchmark.gateway.live_tools import instructions, live_tools, names_of
 from assisted_benchmark.gateway.tools import AgentCall, Session
+from assisted_benchmark.kernel.chance import SystemChance
 from assisted_benchmark.kernel.clock import SystemClock
 from assisted_benchmark.kernel.decision import Refused
 from assisted_benchmark.kernel.strict_json import Json
 from assisted_benchmark.live_policy.dispatch import Outcome
 from assisted_benchmark.suite.live.scenario import Reveal, Visibility
 from assisted_benchmark.suite.live.served import ServedCase
+from assisted_benchmark.wire.relay import Relay
 from assisted_benchmark.wire.server_side import Also
 
 # Turns are taken one at a time anyway: on one thread they keep the order of their lines.
@@ -31,7 +34,9 @@ class CaseFace(Face):
         self._served = served
         self._contract = contract
         self.list_changed = case.visibility is Visibility.OPEN
-        tools = live_tools(contract, self._propose, reveal=case.reveal is Reveal.REASON)
+        self._held = HeldCalls(SystemChance())
+        reveal = case.reveal is Reveal.REASON
+        tools = live_tools(contract, self._propose, self._held, served.refuse_malformed, reveal=reveal)
         super().__init__(tools, instructions(case.run.task, case.instructions))
 
     @property
@@ -47,20 +52,26 @@ class CaseFace(Face):
         shown = names_of(self._contract, calls)
         return [tool for tool in listed if tool["name"] in shown]
 
-    def _propose(self, raw: bytes, call: AgentCall) -> Outcome | Refused:
-        return self._served.propose(raw, principal=call.session.principal)
+    def leave(self) -> None:
+        """The client is gone: nobody answers what it was asked."""
+        self._held.close()
+
+    def _propose(self, raw: bytes, call: AgentCall, relay: Relay) -> Outcome | Refused:
+        return self._served.propose(raw, principal=call.session.principal, relay=relay)
 
 
 def served_to(served: ServedCase, read_fd: int, write_fd: int) -> AgentSession:
     """The session of the client that these descriptors lead to, ready to be served."""
+    face = CaseFace(served)
     return AgentSession(
-        CaseFace(served),
+        face,
         session_of(served),
         SystemClock(),
         read_fd=read_fd,
         write_fd=write_fd,
         limits=LIMITS,
         on_malformed=served.refuse_malformed,
+        on_leaving=face.leave,
     )
 
 

@@ -25,6 +25,7 @@ from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.live_policy.dispatch import Outcome
 from assisted_benchmark.live_policy.grant import group_key
 from assisted_benchmark.live_policy.policy import PlannedStep
+from assisted_benchmark.live_policy.ports import NO_RELAY, Relay
 from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.suite.live.agents import Outside, Shot
 from assisted_benchmark.suite.live.case import CaseRun
@@ -82,8 +83,10 @@ class ServedCase:
         """What was proposed so far and has ended, in order."""
         return tuple(self._turns)
 
-    def propose(self, raw: bytes, *, principal: str = "") -> Outcome | Refused:
+    def propose(self, raw: bytes, *, principal: str = "", relay: Relay = NO_RELAY) -> Outcome | Refused:
         """One proposal to its end, when its turn has come. It is the case's own agent's, unless `principal` says else.
+
+        `relay` leads to whoever waits for it while the call is in flight.
 
         Raises:
             HarnessError: the harness itself failed: the case will have no verdict. Or the session is over.
@@ -91,7 +94,7 @@ class ServedCase:
         self._line.enter()
         try:
             with self._kept():
-                return self._turn(raw, principal)
+                return self._turn(raw, principal, relay)
         finally:
             self._line.leave()
 
@@ -132,9 +135,9 @@ class ServedCase:
         if self._broke is not None:
             raise self._broke
 
-    def _turn(self, raw: bytes, principal: str) -> Outcome | Refused:
+    def _turn(self, raw: bytes, principal: str, relay: Relay) -> Outcome | Refused:
         at_ns = self._arrives()
-        took = self._played.propose(self._shot(raw), principal)
+        took = self._played.propose(self._shot(raw), principal, relay)
         answer = took.answer
         if isinstance(answer, Reason):
             answer = Refused(answer, "the broker died over it")
