@@ -20,14 +20,14 @@ def command(arguments: argparse.Namespace) -> int:
     """Write fixtures/FOLDER/ID.scenario.yaml; an existing file is never overwritten. Or all that a transcript gives."""
     if (arguments.transcript is None) != (arguments.contract is None):
         raise MisuseError(Reason.MISUSE, "--from and --contract go together")
+    if arguments.id is not None and (len(arguments.id) > 100 or _ID.fullmatch(arguments.id) is None):
+        raise MisuseError(Reason.MISUSE, f"`{shown(arguments.id)}` is no id; use lower-case words joined by `-`")
     if arguments.transcript is not None:
         from assisted_benchmark.cli.new_from import new_from  # it loads what running needs
 
         return new_from(arguments)
     if arguments.id is None:
         raise MisuseError(Reason.MISUSE, "a new scenario needs an id; or give --from TRANSCRIPT --contract CONTRACT")
-    if len(arguments.id) > 100 or _ID.fullmatch(arguments.id) is None:
-        raise MisuseError(Reason.MISUSE, f"`{shown(arguments.id)}` is no id; use lower-case words joined by `-`")
     root = root_of(arguments)
     new = scaffold(root, arguments.id, policy=arguments.policy, candidate=arguments.candidate)
     path = root / "fixtures" / new.folder / f"{arguments.id}.scenario.yaml"
