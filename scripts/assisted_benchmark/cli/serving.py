@@ -140,8 +140,6 @@ def agent_for(
     These are told at `write_fd` where it is; then that is closed.
     """
     if not arguments.http:
-        if sys.stdin.isatty():
-            say("this speaks to an MCP client; --print-config shows how to tell one of it, Ctrl-D ends it")
         return AgentSession(
             face,
             principals.session(STDIO, None),
@@ -176,6 +174,8 @@ def agent_for(
 
 def at_work(agent: Agent, close: Callable[[], None]) -> int:
     """Serve until the client closes its side, then `close`; the exit code. Nothing runs any more afterwards."""
+    if isinstance(agent, AgentSession) and sys.stdin.isatty():
+        say("this speaks to an MCP client; --print-config shows how to tell one of it, Ctrl-D ends it")
     try:
         agent.serve()
     finally:
