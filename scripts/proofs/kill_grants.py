@@ -25,8 +25,8 @@ from proofs.stores import KEYS, ROOT, Store, read, unsound, written
 
 _GRANTS: Final = 20
 _TARGETS: Final = ("approve", "hold")
-_HOST: Final[Digest] = digest_of("projectbuddy/host-identity@1", b"kills")
-_VM: Final = "00000000-0000-4000-8000-000000000001"
+HOST: Final[Digest] = digest_of("projectbuddy/host-identity@1", b"kills")
+VM: Final = "00000000-0000-4000-8000-000000000001"
 
 
 class Grants:
@@ -38,7 +38,7 @@ class Grants:
     def __init__(self, store: Store, folder: Path) -> None:
         self._store = store
         self._folder = folder
-        self._policy = _one_choice()
+        self._policy = one_choice()
         store(folder, LIVE_TABLE).close()
 
     def recover(self, cycle: int) -> None:
@@ -65,7 +65,7 @@ class Grants:
                 tell()
                 opened = broker.open(raw.encode(), Session(*session))
                 if isinstance(opened, Session):
-                    broker.propose(opened, _choosing(_TARGETS[(mine + place) % 2]))
+                    broker.propose(opened, choosing(_TARGETS[(mine + place) % 2]))
 
     def count(self, cycles: int, killed: int) -> Tally:  # noqa: ARG002 - all that there is
         arrived = FileServer(self._folder).arrived()
@@ -97,7 +97,7 @@ class Grants:
             launches=dispatcher.launches,
             ledger=ledger,
             dispatcher=dispatcher,
-            machine=CountingMachine(_HOST),
+            machine=CountingMachine(HOST),
             clock=clock,
             chance=SystemChance(),
             keys=KEYS,
@@ -110,16 +110,18 @@ class Grants:
 def _seal(broker: LiveBroker, name: str) -> tuple[str, Session]:
     """A new grant, and its session."""
     run = f"{name}-{SystemChance().token(4).hex()}"  # its first one may have been sealed by a process that was killed
-    sealed = broker.seal(run=run, principal="agent", vm=_VM, host=_HOST, task="t-1")
+    sealed = broker.seal(run=run, principal="agent", vm=VM, host=HOST, task="t-1")
     return sealed.data.decode(), broker.session(sealed)
 
 
-def _choosing(target: str) -> bytes:
+def choosing(target: str) -> bytes:
+    """The bytes of a proposal that chooses this."""
     arguments = {"taskId": "t-1", "targetId": target}
     return canonical_bytes({"server": "synthetic-ui", "tool": "click_target", "arguments": arguments})
 
 
-def _one_choice() -> Policy:
+def one_choice() -> Policy:
+    """A policy whose only step is the choice between the two."""
     contract = load_contract(ROOT / "contracts" / "lba-and-synthetic-ui.contract.yaml", ROOT)
     step = Step(
         choose="decision",

@@ -28,6 +28,8 @@ class NaiveLedger:
     def __init__(self, folder: Path, table: TransitionTable) -> None:
         self.table = table
         self.id = _ID
+        # Called between a read and the write that relies on it.
+        self.between: Callable[[], None] = lambda: None
         self._database = apsw.Connection(str(folder / "naive.db"))
         self._database.set_busy_timeout(10_000)
         self._database.execute("PRAGMA journal_mode = WAL")
@@ -70,6 +72,7 @@ class NaiveLedger:
         row = self.row(permit.group)
         if row is None or row.state != self.table.ready:
             return Lost("" if row is None else row.state)
+        self.between()
         self._write(permit.group, str(self.table.claimed), permit.candidate)
         return Claimed(permit, run)
 
@@ -80,6 +83,7 @@ class NaiveLedger:
         row = self.row(group)
         if row is None or row.state != before:
             return False
+        self.between()
         self._write(group, str(after), row.candidate)
         return True
 
