@@ -99,7 +99,7 @@ def test_a_call_that_the_sdk_client_gives_up_is_cancelled_and_the_session_goes_o
 
 @promise("W16")
 @MODES
-def test_sixteen_clients_of_sixteen_calls_each_lose_nothing(place, mode):
+def test_sixteen_clients_of_four_calls_each_lose_nothing(place, mode):
     acted = []
 
     def act(flight):
@@ -107,12 +107,12 @@ def test_sixteen_clients_of_sixteen_calls_each_lose_nothing(place, mode):
         return OK
 
     async def conversation(client):
-        results = await asyncio.gather(*(client.call_tool("act", {}) for _ in range(16)))
+        results = await asyncio.gather(*(client.call_tool("act", {}) for _ in range(4)))
         return [each.content[0].text for each in results]
 
     ours = place(a_tool("act", act, read_only=False))
-    assert talk(ours, mode, *[conversation] * 16) == [["ok"] * 16] * 16
-    assert len(acted) == 256  # counted where the calls come to
+    assert talk(ours, mode, *[conversation] * 16) == [["ok"] * 4] * 16
+    assert len(acted) == 64  # counted where the calls come to
     assert len(set(acted)) == (1 if mode == "auto" else 16)
     assert ours.session._face._talks._open == {}  # each has ended its session
     assert (ours.malformed, ours.session.oddities) == ([], ())
