@@ -45,7 +45,8 @@ environment:
   EQUINIX_MCP_ALLOW_UNCONFIRMED_MUTATIONS=true    lets clients that cannot ask a person confirm unasked""",
     "record": """examples:
   assisted-benchmark record live/approve-once/plain -o fixtures/recorded/mine.scenario.yaml      serves, as `serve`
-  assisted-benchmark record live/approve-once/plain -o fixtures/recorded/mine.scenario.yaml -- ./my-agent {config}""",
+  assisted-benchmark record live/approve-once/plain -o fixtures/recorded/mine.scenario.yaml -- ./my-agent {config}
+  assisted-benchmark record live/a-program/plays-the-plan -o fixtures/recorded/mine.scenario.yaml    its own program""",
     "replay": """examples:
   assisted-benchmark replay fixtures/recorded/mine.scenario.yaml
   assisted-benchmark replay runs/0001 live/approve-once/plain""",
@@ -193,7 +194,7 @@ def parser() -> argparse.ArgumentParser:
     record.add_argument(
         "--environment", action="append", default=[], metavar="NAME", help="a variable that the client gets of yours"
     )
-    record.add_argument("--within", type=duration, default="60s", metavar="TIME", help="how long it may take (60s)")
+    record.add_argument("--within", type=duration, metavar="TIME", help="how long it may take (60s)")
     _root(record)
 
     replay = _verb(verbs, "replay", "run a recorded case again: its receipts must be the same")

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from attrs import evolve
 
@@ -35,6 +36,8 @@ from assisted_benchmark.suite.replay import ended_in
 from assisted_benchmark.suite.result import CaseResult, Verdict
 from assisted_benchmark.suite.runner import discover, new_run_directory, plan_for, run
 
+_WITHIN: Final = "60s"
+
 
 def command(arguments: argparse.Namespace) -> int:
     """Serve the case (or start the client that plays it), report as `run` does, and write the scenario."""
@@ -60,15 +63,24 @@ def command(arguments: argparse.Namespace) -> int:
 
 
 class _Session:
-    """The session of whoever plays the case: a client that is started, or the one at standard input and output."""
+    """The session of whoever plays the case: a client that is started, or the one at standard input and output.
+
+    A scenario whose own agent is a program has it started.
+    """
 
     def __init__(self, case: LiveCase, arguments: argparse.Namespace) -> None:
         self.interrupted = False
         self.codes: list[int] = []
         self.turns: tuple[ServedTurn, ...] = ()
-        self._drive: Callable[[ServedCase], None] = (
-            _program(case, arguments) if arguments.client else partial(self._serve, wire())
-        )
+        self._drive: Callable[[ServedCase], None]
+        if arguments.client:
+            self._drive = _program(case, arguments)
+        elif arguments.environment or arguments.within is not None:
+            raise MisuseError(Reason.MISUSE, "--environment and --within are of a client that is named behind `--`")
+        elif case.agent.outside is not None:
+            self._drive = case.agent.outside.drive
+        else:
+            self._drive = partial(self._serve, wire())
 
     def plays(self, served: ServedCase) -> None:
         """Have it play until it is done, and keep its turns."""
@@ -89,7 +101,7 @@ def _program(case: LiveCase, arguments: argparse.Namespace) -> Program:
         argv=_argv(arguments.client),
         folder=case.folder,
         environment=tuple(arguments.environment),
-        within_ns=duration_ns(arguments.within),
+        within_ns=duration_ns(arguments.within or _WITHIN),
     )
 
 

@@ -155,6 +155,7 @@ def test_a_case_of_a_run_is_replayed_under_what_it_was_run_with(recorded):
         (("record", "live/nothing", "-o", "fixtures/recorded/other.scenario.yaml"), "neither a file nor a case"),
         (("record", "live/plain", "-o", "fixtures/recorded/o.scenario.yaml", "--", "no-such-program"), "no program"),
         (("record", "live/plain", "-o", "fixtures/recorded/o.scenario.yaml", "--within", "soon"), "no duration"),
+        (("record", "live/plain", "-o", "fixtures/recorded/o.scenario.yaml", "--within", "5s"), "behind `--`"),
         (("record", "live/plain"), "-o"),
     ],
 )
