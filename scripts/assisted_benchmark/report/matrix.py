@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from assisted_benchmark.kernel.canonical import Json
+from assisted_benchmark.suite.matrix.explained import Explained
 from assisted_benchmark.suite.matrix.judging import BROKERS, Matrix, Row, Tried
 from assisted_benchmark.suite.matrix.oracle import Noticed
 
@@ -18,7 +19,8 @@ def matrix_value(matrix: Matrix, noticed: Sequence[Noticed]) -> Json:
     return {
         "schema": SCHEMA,
         "killed": sum(each.killed for each in tried),
-        "explained": sum(each.explained is not None for each in tried),
+        "tested": sum(bool(each.explained and each.explained.test) for each in tried),
+        "shadowed": sum(bool(each.explained and each.explained.behind) for each in tried),
         "total": len(tried),
         "stale": list(matrix.stale),
         "failing": list(matrix.failing),
@@ -51,7 +53,9 @@ def _mutant(tried: Tried) -> Json:
         "otherwise": tried.otherwise,
         "let_through": tried.let_through,
         "stuck": tried.stuck,
-        "explained": None if said is None else said.because,
+        "behind": [] if said is None else list(said.behind),
+        "test": "" if said is None else said.test,
+        "because": "" if said is None else said.because,
     }
 
 
@@ -75,10 +79,10 @@ def _page(matrix: Matrix, noticed: Sequence[Noticed]) -> Iterator[str]:
     for reason in sorted({row.reason for row in matrix.rows}):
         yield f"| `{reason.value}` | {' | '.join(cells.get((reason, each), '') for each in BROKERS)} |"
     yield ""
-    yield "## Mutants that live, and why"
+    yield "## Mutants that no case kills"
     yield ""
     for each in _explained(matrix):
-        yield f"- `{each.guard.name}`: {each.explained.because if each.explained else ''}"
+        yield f"- `{each.guard.name}`: {_why(each.explained)}"
     yield ""
     yield "## What the oracles notice"
     yield ""
@@ -88,6 +92,13 @@ def _page(matrix: Matrix, noticed: Sequence[Noticed]) -> Iterator[str]:
         mine = [each for each in noticed if each.broker == broker]
         told = " | ".join(f"{each.calls - len(each.missed)} of {each.calls}" for each in mine)
         yield f"| {broker} | {mine[0].cases} | {mine[0].calls} | {told} |"
+
+
+def _why(said: Explained | None) -> str:
+    if said is None:
+        return ""
+    others = ", ".join(f"`{each}`" for each in said.behind)
+    return f"{said.because}; {f'behind it: {others}' if others else f'`{said.test}` fails'}"
 
 
 def _cell(row: Row) -> str:
@@ -105,9 +116,11 @@ def _explained(matrix: Matrix) -> list[Tried]:
 def _summary(matrix: Matrix) -> str:
     tried = [each for row in matrix.rows for each in row.tried]
     through = sum(each.let_through > 0 for each in tried)
+    said = [each.explained for each in tried if each.explained is not None]
+    tested, shadowed = sum(bool(each.test) for each in said), sum(bool(each.behind) for each in said)
     return (
         f"{len(matrix.rows)} reasons of brokers, {len(tried)} mutants: {sum(each.killed for each in tried)} killed "
-        f"({through} of them had sent more than is allowed), {len(_explained(matrix))} explained"
+        f"by cases and vectors ({through} had sent more than is allowed), {tested} by a test alone, {shadowed} shadowed"
     )
 
 
