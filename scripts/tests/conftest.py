@@ -1,5 +1,6 @@
 """The npm peers: given to the tests that are marked `npm`, which are left out, and said to be, where there are none."""
 
+import depth  # noqa: F401 - it registers the profile `deep`
 import pytest
 from npm_peers import PEERS, Peers
 from setup_peers import is_set_up

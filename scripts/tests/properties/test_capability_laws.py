@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
+from pathlib import Path
 
-from capability_bench import GESTURE, GPU, OTHER, SESSION, STATE_READ, CapabilityBench, an_instance
+from capability_bench import (
+    GESTURE,
+    GPU,
+    KEYS,
+    MAKERS,
+    OTHER,
+    SESSION,
+    STATE_READ,
+    CapabilityBench,
+    Crash,
+    CutOff,
+    an_instance,
+)
+from depth import at_depth
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, precondition, rule
 from marks import promise
 
+from assisted_benchmark.capability.carrying import Moment
 from assisted_benchmark.capability.lineage import Asked, Lineage
 from assisted_benchmark.capability.operations import REPLAY_WINDOW_NS
 from assisted_benchmark.capability.ports import Answer, Verdict
-from assisted_benchmark.capability.states import State
+from assisted_benchmark.capability.states import CAPABILITY_TABLE, State
 from assisted_benchmark.kernel.clock import SECOND
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.ledger.sqlite import SqliteLedger
 
 MINUTE = 60 * SECOND
 TTL = 15 * MINUTE
@@ -25,14 +43,31 @@ CLIENTS = (SESSION, OTHER)
 SELDOM = st.sampled_from([False, False, False, False, True])
 
 
+# Where a broker dies: whether the operation was admitted, and how often it was executed.
+DEATHS = {
+    Moment.ADMIT: (False, 0),
+    Moment.ADMITTED: (True, 0),
+    Moment.CLAIMED: (True, 0),
+    Moment.WRITE: (True, 0),
+    Moment.ANSWER: (True, 1),
+    Moment.SETTLE: (True, 1),
+}
+
+
+def crash():
+    raise Crash
+
+
 class Broker(RuleBasedStateMachine):
     """What the model knows: grants with their ends, what each identity was executed with, and what was consented to."""
 
     grants = Bundle("grants")
+    durable = False
 
     @initialize()
     def start(self):
-        self.bench = CapabilityBench(policies=())
+        self.folder = Path(tempfile.mkdtemp())
+        self.bench = CapabilityBench(policies=(), ledger=MAKERS["sqlite" if self.durable else "memory"](self.folder))
         self.bench.person.decide = lambda prompt: Answer(prompt.id, self.verdict)
         self.verdict = Verdict.APPROVED
         self.known = {}  # grant -> [client, operation, publication, ends, revoked, lives in this broker]
@@ -97,11 +132,44 @@ class Broker(RuleBasedStateMachine):
     @precondition(lambda self: self.executed)
     @rule(really=SELDOM)
     def restart(self, really):
-        if not really:
-            return
+        if really:
+            self.start_anew()
+
+    def start_anew(self):
+        self.bench.strikes.clear()
+        if self.durable:
+            self.bench.ledger.inner.close()
+            self.bench.ledger = CutOff(
+                SqliteLedger.open(
+                    self.folder / "ledger.db", table=CAPABILITY_TABLE, keys=KEYS, anchor=self.folder / "anchor"
+                )
+            )
         self.bench.restart()
         for each in self.known.values():
             each[5] = False
+
+    @rule(grant=grants, moment=st.sampled_from(sorted(DEATHS)), really=SELDOM)
+    def die_on_the_way(self, grant, moment, really):
+        client, operation, *_ = self.known[grant]
+        session = next(each for each in CLIENTS if each.client == client)
+        key = f"key-{len(self.done)}"
+        if not really or self.expected(grant, session, operation, key, None, 0.5) != "executed":
+            return
+        also = {"normalized_value": 0.5, "idempotency_key": key} if operation == GESTURE else {}
+        self.bench.at(moment, crash)
+        try:
+            self.bench.ask(operation, session, grant_id=grant, also=also)
+        except Crash:
+            admitted, executed = DEATHS[moment]
+            self.executed += executed
+            if admitted:
+                content = (operation, 0.5 if operation == GESTURE else None)
+                self.done[self.identity] = [content, None, self.bench.clock.now().wall_ns]
+            if operation == GPU:
+                self.spent[grant] = self.identity
+        else:
+            raise AssertionError("it lived on")
+        self.start_anew()
 
     @rule(
         grant=grants,
@@ -134,7 +202,7 @@ class Broker(RuleBasedStateMachine):
             assert (answer.reason, executed) == (expected, 0)
         elif expected == "replayed":
             assert (answer.replayed, executed) == (True, 0)
-            assert answer.receipt_id == self.done[self.identity][1]
+            assert answer.receipt_id == self.done[self.identity][1] or self.done[self.identity][1] is None
         else:
             assert (answer.state, executed, answer.replayed) == (State.COMPLETED, 1, False)
             self.executed += 1
@@ -175,14 +243,25 @@ class Broker(RuleBasedStateMachine):
     @invariant()
     def each_identity_was_executed_once_and_has_one_receipt(self):
         if hasattr(self, "bench"):
-            assert sum(self.bench.executed.values()) == self.executed == len(self.bench.groups()) == len(self.done)
+            assert sum(self.bench.executed.values()) == self.executed <= len(self.done)
+            assert len(self.bench.groups()) == len(self.done)
 
     def teardown(self):
         assert self.bench.sound()
+        self.bench.ledger.inner.close()
+        shutil.rmtree(self.folder)
+
+
+class DurableBroker(Broker):
+    """The same over SQLite, which is opened anew by every restart."""
+
+    durable = True
 
 
 TestBroker = promise("C21", "C22", "C24", "K18")(Broker.TestCase)
-TestBroker.settings = settings(max_examples=40, stateful_step_count=50, deadline=None)
+TestBroker.settings = at_depth(40, 50)
+TestDurableBroker = promise("C22", "C24", "K11", "K18")(DurableBroker.TestCase)
+TestDurableBroker.settings = at_depth(12, 40)
 
 TEXT = st.text(alphabet="ab\u00e9 ", max_size=3)
 ASKED = st.builds(

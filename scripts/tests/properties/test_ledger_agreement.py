@@ -5,11 +5,13 @@ import tempfile
 from pathlib import Path
 
 import orjson
-from hypothesis import HealthCheck, given, settings
+from depth import at_depth
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from marks import promise
 
+from assisted_benchmark.capability.states import CAPABILITY_TABLE
 from assisted_benchmark.kernel.canonical import canonical_bytes, parse
 from assisted_benchmark.kernel.clock import Instant
 from assisted_benchmark.kernel.decision import Admitted
@@ -22,7 +24,8 @@ from assisted_benchmark.ledger.memory import MemoryLedger
 from assisted_benchmark.ledger.protocol import Claimed, Draft, Head, Lost, Row
 from assisted_benchmark.ledger.receipts import line_digest, verify, write_line
 from assisted_benchmark.ledger.sqlite import SqliteLedger
-from assisted_benchmark.live_policy.states import LIVE_TABLE, State
+from assisted_benchmark.live_policy.states import LIVE_TABLE
+from assisted_benchmark.mutation.states import MUTATION_TABLE
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=30)
 INSTANTS = st.builds(Instant, st.integers(0, 2**63), st.integers(0, 2**63))
@@ -107,7 +110,6 @@ def test_no_changed_byte_goes_unnoticed(place, data):
 BEGUN, LATER = [bytes([number]) * 8 for number in range(3)], [bytes([number]) * 8 for number in range(3, 6)]
 GROUPS = st.sampled_from([*BEGUN, *LATER])
 CANDIDATES = st.sampled_from([digest_of("candidate@1", b"a"), digest_of("candidate@1", b"b")])
-STATES = st.sampled_from(sorted(str(state) for state in State))
 KEYS = KeyRing("k", b"k" * 32)
 NOW = Instant(1_900_000_000_000_000_000, 1)
 
@@ -123,14 +125,20 @@ def answer(call):
 class Agreement(RuleBasedStateMachine):
     """One run, which begins with some groups and gets others later; the model is a dict of states."""
 
+    table = LIVE_TABLE
+
+    @property
+    def states(self):
+        return st.sampled_from(sorted(map(str, self.table.states)))
+
     @initialize()
     def start(self) -> None:
         self.folder = Path(tempfile.mkdtemp())
-        self.memory = MemoryLedger("l", LIVE_TABLE)
-        where = {"table": LIVE_TABLE, "keys": KEYS, "anchor": self.folder / "anchor"}
+        self.memory = MemoryLedger("l", self.table)
+        where = {"table": self.table, "keys": KEYS, "anchor": self.folder / "anchor"}
         self.where = where
         self.sqlite = SqliteLedger.create(self.folder / "l.db", ledger_id="l", **where)
-        self.model: dict[bytes, tuple[str, str]] = dict.fromkeys(BEGUN, ("sealed", ""))
+        self.model: dict[bytes, tuple[str, str]] = dict.fromkeys(BEGUN, (str(self.table.initial), ""))
         self.claimed: dict[bytes, Claimed] = {}
         self.both(lambda ledger: ledger.open_run("r", b"{}", BEGUN))
 
@@ -148,7 +156,7 @@ class Agreement(RuleBasedStateMachine):
         record = b'{"of":"' + group.hex().encode() + b'"}'
         said = self.both(lambda ledger: ledger.open_group("r", group, record, self.draft("event", "opened")))
         assert said == (group not in self.model)
-        self.model.setdefault(group, ("sealed", ""))
+        self.model.setdefault(group, (str(self.table.initial), ""))
 
     @rule(group=GROUPS, candidate=CANDIDATES)
     def claim(self, group, candidate) -> None:
@@ -156,29 +164,32 @@ class Agreement(RuleBasedStateMachine):
         said = self.both(lambda ledger: ledger.claim(permit, "r", self.draft("decision", "admitted")))
         if group not in self.model:
             assert said is Reason.UNKNOWN_GROUP
-        elif self.model[group][0] == "sealed":
+        elif self.model[group][0] == self.table.ready:
             assert said == Claimed(permit, "r")
-            self.model[group] = ("dispatching", candidate)
+            self.model[group] = (str(self.table.claimed), candidate)
             self.claimed[group] = said
         else:
             assert said == Lost(self.model[group][0])
 
-    @rule(group=GROUPS, state=STATES)
-    def settle(self, group, state) -> None:
+    @rule(group=GROUPS, data=st.data())
+    def settle(self, group, data) -> None:
         if group not in self.claimed:
             return
+        state = data.draw(self.states)
         said = self.both(lambda ledger: ledger.settle(self.claimed[group], state, self.draft("outcome", state)))
         if said is None:
-            assert self.model[group][0] == "dispatching"
-            assert ("dispatching", state) in LIVE_TABLE.edges
+            assert self.model[group][0] == self.table.claimed
+            assert (self.table.claimed, state) in self.table.edges
             self.model[group] = (state, self.model[group][1])
         else:
-            assert self.model[group][0] != "dispatching" or ("dispatching", state) not in LIVE_TABLE.edges
+            claimed = self.model[group][0] == self.table.claimed
+            assert not claimed or (self.table.claimed, state) not in self.table.edges
 
-    @rule(group=GROUPS, before=STATES, after=STATES)
-    def move(self, group, before, after) -> None:
+    @rule(group=GROUPS, data=st.data())
+    def move(self, group, data) -> None:
+        before, after = data.draw(self.states), data.draw(self.states)
         said = self.both(lambda ledger: ledger.move(group, "r", before, after, self.draft("event", after)))
-        allowed = (before, after) in LIVE_TABLE.edges and after != "dispatching"
+        allowed = (before, after) in self.table.edges and after != self.table.claimed
         assert (said is True) == (allowed and group in self.model and self.model[group][0] == before)
         if said is True:
             self.model[group] = (after, self.model[group][1])
@@ -191,9 +202,11 @@ class Agreement(RuleBasedStateMachine):
     def crash_and_recover(self) -> None:
         self.restart()
         lost = self.both(lambda ledger: ledger.recover("r", NOW))
-        assert set(lost) == {group for group, (state, _) in self.model.items() if state == "dispatching"}
+        ends = self.table.after_crash
+        assert set(lost) == {group for group, (state, _) in self.model.items() if state in ends}
         for group in lost:
-            self.model[group] = ("unresolved", self.model[group][1])
+            state, candidate = self.model[group]
+            self.model[group] = (ends[state], candidate)
 
     @rule()
     def restart(self) -> None:
@@ -216,10 +229,11 @@ class Agreement(RuleBasedStateMachine):
     def the_receipts_are_the_same_and_verify(self) -> None:
         lines = self.both(lambda ledger: list(ledger.receipts("r")))
         head = self.both(lambda ledger: ledger.head("r"))
-        assert verify(lines, run="r", ledger_id="l", head=head, table=LIVE_TABLE).findings == ()
+        assert verify(lines, run="r", ledger_id="l", head=head, table=self.table).findings == ()
+        initial = self.table.initial
         moves = [(line["group"], line["before"]) for line in map(orjson.loads, lines) if line["before"]]
-        assert sorted(group for group, before in moves if before == "sealed") == sorted(
-            group.hex() for group, (state, _) in self.model.items() if state != "sealed"
+        assert sorted(group for group, before in moves if before == initial) == sorted(
+            group.hex() for group, (state, _) in self.model.items() if state != initial
         )
 
     def teardown(self) -> None:
@@ -228,7 +242,21 @@ class Agreement(RuleBasedStateMachine):
             shutil.rmtree(self.folder)
 
 
-TestAgreement = promise("K10", "K11", "K12a")(Agreement.TestCase)
-TestAgreement.settings = settings(
-    max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+class ChangesAgreement(Agreement):
+    """Claimed by way of a prompt; a crash before the claim and one after it end differently."""
+
+    table = MUTATION_TABLE
+
+
+class OperationsAgreement(Agreement):
+    """In flight from its birth."""
+
+    table = CAPABILITY_TABLE
+
+
+TestAgreement = promise("K10", "K11", "K12a", "K18")(Agreement.TestCase)
+TestAgreement.settings = at_depth(25, 25)
+TestChangesAgreement = promise("K10", "K11", "K12a", "K18")(ChangesAgreement.TestCase)
+TestChangesAgreement.settings = at_depth(15, 25)
+TestOperationsAgreement = promise("K10", "K11", "K12a", "K18")(OperationsAgreement.TestCase)
+TestOperationsAgreement.settings = at_depth(15, 25)

@@ -1,13 +1,17 @@
 """The mutation broker against a tiny model: whatever comes in whatever order, each agreed change is sent once."""
 
 import json
+import shutil
+import tempfile
+from pathlib import Path
 
 from attrs import define
+from depth import at_depth
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, precondition, rule
 from marks import promise
-from mutation_bench import ACCEPT, AGENT, DECLINE, ORCHARD, TTL, MutationBench
+from mutation_bench import ACCEPT, AGENT, DECLINE, ORCHARD, TTL, MutationBench, a_sqlite_ledger
 
 from assisted_benchmark.kernel.canonical import canonical_bytes, parse
 from assisted_benchmark.kernel.clock import SECOND
@@ -16,6 +20,7 @@ from assisted_benchmark.kernel.text import invisible
 from assisted_benchmark.mutation.answers import Silence
 from assisted_benchmark.mutation.broker import WAIT_NS
 from assisted_benchmark.mutation.compiler import request_digest
+from assisted_benchmark.mutation.moments import Moment
 from assisted_benchmark.mutation.proposal import Session
 from assisted_benchmark.mutation.results import NeedsAnswer, Refusal
 from assisted_benchmark.mutation.states import State
@@ -80,6 +85,28 @@ ANSWERS = st.sampled_from([ACCEPT, DECLINE, None, Silence.TIMED_OUT])
 ENDS = {str(ACCEPT): None, str(DECLINE): Reason.DECLINED, "None": Reason.CONFIRMATION_FAILED}
 
 
+# Where a broker dies: what the restart makes of it, and whether the change was created.
+DEATHS = {
+    Moment.CONSUME: (State.SEALED, 0),
+    Moment.CONSUMED: (State.REFUSED, 0),
+    Moment.ASK: (State.REFUSED, 0),
+    Moment.ANSWERED: (State.REFUSED, 0),
+    Moment.CLAIM: (State.REFUSED, 0),
+    Moment.CLAIMED: (State.UNRESOLVED, 0),
+    Moment.WRITE: (State.UNRESOLVED, 0),
+    Moment.ANSWER: (State.UNRESOLVED, 1),
+    Moment.SETTLE: (State.UNRESOLVED, 1),
+}
+
+
+class Crash(BaseException):
+    """The process dies here."""
+
+
+def crash():
+    raise Crash
+
+
 @define
 class Known:
     """What the model knows of a token."""
@@ -94,10 +121,12 @@ class Changes(RuleBasedStateMachine):
 
     tokens = Bundle("tokens")
     asked = Bundle("asked")
+    durable = False
 
     def __init__(self):
         super().__init__()
-        self.bench = MutationBench(capacity=CAPACITY)
+        self.folder = Path(tempfile.mkdtemp())
+        self.bench = MutationBench(ledger=a_sqlite_ledger(self.folder) if self.durable else None, capacity=CAPACITY)
         self.known = {}
         self.sent = 0
 
@@ -191,8 +220,12 @@ class Changes(RuleBasedStateMachine):
     @rule()
     def restart_over_the_same_ledger(self):
         bench = self.bench
+        ledger = bench.ledger._inner
+        if self.durable:
+            ledger.close()
+            ledger = a_sqlite_ledger(self.folder, opened=True)
         again = MutationBench(
-            ledger=bench.ledger._inner,
+            ledger=ledger,
             clock=bench.clock,
             endpoint=bench.endpoint,
             capacity=CAPACITY,
@@ -204,6 +237,22 @@ class Changes(RuleBasedStateMachine):
             if each.state is State.CONFIRMING:
                 each.state = State.REFUSED
 
+    @rule(token=tokens, moment=st.sampled_from(sorted(DEATHS)))
+    def die_on_the_way(self, token, moment):
+        it = self.known.get(token)
+        if it is None or self.refusal(token, it.session) is not None:
+            return
+        self.bench.at(moment, crash)
+        try:
+            self.bench.confirm(token, ACCEPT, it.session)
+        except Crash:
+            it.state, sent = DEATHS[moment]
+            self.sent += sent
+        else:
+            raise AssertionError("it lived on")
+        self.restart_over_the_same_ledger()
+
+    @precondition(lambda self: not self.durable)
     @rule()
     def restart_in_memory(self):
         bench = self.bench
@@ -216,6 +265,27 @@ class Changes(RuleBasedStateMachine):
     def each_agreed_change_was_sent_once_and_no_other(self):
         assert self.bench.creates == self.sent
 
+    @invariant()
+    def each_change_is_recorded_as_the_model_has_it(self):
+        for token, it in self.known.items():
+            # Questions whose time is over are ended by whatever call comes next.
+            expected = {it.state, State.REFUSED} if it.state is State.CONFIRMING else {it.state}
+            assert self.bench.state(token) in expected
+        for run in self.bench.ledger.runs():
+            self.bench.receipts(run)  # which verify
+
+    def teardown(self):
+        self.bench.ledger._inner.close()
+        shutil.rmtree(self.folder)
+
+
+class DurableChanges(Changes):
+    """The same over SQLite, which is opened anew by every restart."""
+
+    durable = True
+
 
 TestChanges = promise("K18", "M11", "M12", "M20")(Changes.TestCase)
-TestChanges.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
+TestChanges.settings = at_depth(30, 25)
+TestDurableChanges = promise("K18", "M11", "M12", "K11")(DurableChanges.TestCase)
+TestDurableChanges.settings = at_depth(12, 25)
