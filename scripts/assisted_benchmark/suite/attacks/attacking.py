@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from assisted_benchmark.suite.attacks import live
+from assisted_benchmark.suite.attacks import capability, live, mutation
 from assisted_benchmark.suite.attacks.engine import Finding, attacks_of, benign_of, play, shrunk
 from assisted_benchmark.suite.attacks.moves import Attack, Place
 from assisted_benchmark.suite.attacks.report import AttackReport, Counter
@@ -23,8 +23,16 @@ from assisted_benchmark.suite.plan import MEMORY, RunPlan
 # So many failures are shrunk; of more there is one cause.
 _SHRUNK: Final = 20
 
-_PLACES: Final[dict[str, Callable[[Any, Draw], Iterator[Place]]]] = {"live": live.places}
-_ATTACKABLE: Final[dict[str, Callable[[Any], bool]]] = {"live": live.attackable}
+_PLACES: Final[dict[str, Callable[[Any, Draw], Iterator[Place]]]] = {
+    "live": live.places,
+    "mutation": mutation.places,
+    "capability": capability.places,
+}
+_ATTACKABLE: Final[dict[str, Callable[[Any], bool]]] = {
+    "live": live.attackable,
+    "mutation": mutation.attackable,
+    "capability": capability.attackable,
+}
 
 
 def attackable(case: Case) -> bool:

@@ -16,7 +16,7 @@ _TYPES: Final = "type"
 
 def misfit(schema: Canonical, value: Json) -> Reason | None:
     """Why an object does not fit a tool's schema, closed at its top; None if it does."""
-    if _misspelled(schema.value, value):
+    if misspelled(schema, value):
         return Reason.NON_CANONICAL_NUMBER
     return None if fits(schema, value) else Reason.ARGUMENTS_INVALID
 
@@ -34,8 +34,12 @@ def _validator(schema: bytes) -> Any:
     return jsonschema_rs.validator_for(Canonical(schema).value)
 
 
-def _misspelled(schema: Json, value: Json) -> bool:
+def misspelled(schema: Canonical, value: Json) -> bool:
     """Whether an integer is written with a point or an exponent where the schema wants an integer."""
+    return _misspelled(schema.value, value)
+
+
+def _misspelled(schema: Json, value: Json) -> bool:
     if type(schema) is not dict:
         return False
     if type(value) is Spelled:

@@ -40,8 +40,8 @@ class Move:
     """One mutation of one good case. `threat` is its id in the catalogue, `name` says which variant.
 
     `station` is None of a benign one, which must change nothing. `sends` counts what the attacked turn may send all
-    the same, and `free` says that it may send or not. `turns` come before the attacked one, each with its word;
-    `turn` are keys of the attacked turn itself, and `keys` of the scenario's row. `ends` says that the decision at the station is the only one.
+    the same. `turns` come before the attacked one, each with its word; `turn` are keys of the attacked turn itself,
+    `keys` those of the scenario's row. `ends` says that nothing is decided after the station.
     """
 
     threat: str

@@ -38,7 +38,7 @@ def run_keys_of(run: Any, keys: Sequence[str]) -> dict[str, Json]:
 
 def document_of(scenario: Mapping[str, Json], folder: str) -> Document:
     """The document that a file of this scenario would be."""
-    return Document(dict(scenario), f"fixtures/{folder}/{scenario['id']}.scenario.yaml", b"")
+    return Document(dict(scenario), f"fixtures/{folder}/{scenario['id']}.scenario.yaml", b"{}")
 
 
 def unfit(document: Document, flaws: Iterable[Flaw]) -> DocumentError:
