@@ -18,8 +18,9 @@ from starlette.types import Receive, Scope, Send
 
 from assisted_benchmark.kernel.strict_json import MIB
 
-# After so many seconds in which nothing is said a stream says that it is still there, and an answer becomes one.
-_STILL_THERE: Final = 15.0
+# After so many seconds in which nothing is said a stream says that it is still there, and an answer becomes one:
+# common HTTP clients wait 5 for the next byte unless they are told to be patient.
+_STILL_THERE: Final = 3.0
 _STILL: Final = b":\n\n"
 _UNREAD: Final = MIB
 
