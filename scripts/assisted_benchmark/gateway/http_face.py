@@ -133,7 +133,7 @@ class HttpFace:
         said = version_of(frame)
         wrong = (mismatch(request.headers, frame) if said is not None else "") or self._unmirrored(request, frame)
         if wrong:
-            return Turned(400, f"the header {wrong} is not what the body says", HEADER_MISMATCH, frame.id)
+            return self._mismatched(wrong, frame)
         exchange = Exchange()
         conversation = Conversation(
             self._service,
@@ -150,6 +150,12 @@ class HttpFace:
             conversation.end()  # whoever closes the answer to a request has cancelled it
         return None
 
+    def _mismatched(self, header: str, frame: frames.Request) -> Turned:
+        detail = f"the header {header} is not what the body says"
+        bad = Bad(Reason.MALFORMED_CALL, HEADER_MISMATCH, detail, frame.id)
+        self._service.malformed(bad)
+        return _no_message(400, bad)
+
     def _unmirrored(self, request: Request, frame: frames.Request) -> str:
         tool = (
             self._service.face.registered.get(str(frame.params.get("name"))) if frame.method == "tools/call" else None
@@ -160,7 +166,7 @@ class HttpFace:
 
     async def _in_session(self, request: Request, frame: Frame, send: Send) -> Turned | None:
         if isinstance(frame, frames.Request) and frame.method != "initialize" and version_of(frame) is not None:
-            return Turned(400, "the header MCP-Protocol-Version is not what the body says", HEADER_MISMATCH, frame.id)
+            return self._mismatched("MCP-Protocol-Version", frame)
         opening = isinstance(frame, frames.Request) and frame.method == "initialize" and SESSION not in request.headers
         talk = self._talks.begin() if opening else self._named(request)
         if isinstance(talk, Turned):

@@ -576,6 +576,7 @@ def test_headers_that_say_another_thing_than_the_body_are_refused(shared, messag
     answer = shared.calls(message, **headers)
     said = json.loads(answer.read())
     assert (answer.status, said.get("error", {}).get("code")) == (status, code)
+    assert ("malformed_call" in shared.malformed) is (code == -32020)
     assert said["id"] == (1 if code != -32600 else None)
 
 
