@@ -7,6 +7,9 @@ which run a name is of; that the run has a group of that name, its own row must 
 A group that was opened later is a row of its own, so that a change of it costs the same beside few and beside many.
 Its MAC covers its run, its name, its record (by a digest, the record lies apart), how it stands, and how long its
 run's chain was when it came to stand so. Runs and these groups are numbered together, without a gap.
+
+A receipt's place is its run's number and its own in one integer, so that a run's receipts lie together and the newest
+run's are appended, which rearranges no page.
 """
 
 from __future__ import annotations
@@ -28,12 +31,16 @@ ADD_RUN: Final = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLIC
 ADD_GROUP: Final = "INSERT INTO groups SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM later WHERE name = ?1)"
 # Both at once, as each call of SQLite has its price. The second is the condition: it must have changed one row.
 MOVE_RUN: Final = (
-    "INSERT INTO receipts VALUES (?, ?, ?);"
+    "INSERT INTO receipts VALUES (? << 32 | ?, ?);"
     "UPDATE runs SET states = ?, later = ?, length = ?, digest = ?, mac = ? WHERE num = ? AND mac = ?"
 )
 READ_RUN: Final = f"SELECT {_RUN} FROM runs WHERE run = ?"  # noqa: S608 - made of constants
 READ_RUN_OF_GROUP: Final = f"SELECT {_RUN} FROM groups LEFT JOIN runs USING (num) WHERE name = ?"  # noqa: S608 - as above
-READ_RUNS: Final = f"SELECT {_RUN}, line FROM runs LEFT JOIN receipts ON receipts.num = runs.num AND seq = length"  # noqa: S608 - as above
+READ_RUNS: Final = f"SELECT {_RUN}, line FROM runs LEFT JOIN receipts ON place = num << 32 | length"  # noqa: S608 - as above
+READ_RECEIPTS: Final = (
+    "SELECT line FROM runs JOIN receipts ON place BETWEEN num << 32 AND num << 32 | 0xffffffff WHERE run = ?"
+    " ORDER BY place"
+)
 COUNT: Final = (
     "SELECT (SELECT count(*) FROM runs) + (SELECT count(*) FROM later),"
     " max((SELECT coalesce(max(num), 0) FROM runs), (SELECT coalesce(max(num), 0) FROM later))"

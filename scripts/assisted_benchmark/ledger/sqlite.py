@@ -230,8 +230,7 @@ class SqliteLedger:
             return lost
 
     def receipts(self, run: str) -> Iterator[bytes]:
-        sql = "SELECT line FROM receipts JOIN runs USING (num) WHERE run = ? ORDER BY seq"
-        lines = [line for (line,) in self._store.select(sql, (run,))]
+        lines = [line for (line,) in self._store.select(rows.READ_RECEIPTS, (run,))]
         if not all(map(is_receipt, lines)):
             raise IntegrityError(Reason.LEDGER_TAMPERED, f"a receipt of the run `{run}` is none")
         return iter(lines)

@@ -53,8 +53,7 @@ SCHEMA: Final = (
     " mac BLOB NOT NULL) STRICT",
     "CREATE INDEX later_of_run ON later (run)",
     "CREATE TABLE records (num INTEGER PRIMARY KEY, record BLOB NOT NULL) STRICT",
-    "CREATE TABLE receipts (num INTEGER NOT NULL, seq INTEGER NOT NULL, line BLOB NOT NULL,"
-    " PRIMARY KEY (num, seq)) STRICT, WITHOUT ROWID",
+    "CREATE TABLE receipts (place INTEGER PRIMARY KEY, line BLOB NOT NULL) STRICT",
 )
 
 

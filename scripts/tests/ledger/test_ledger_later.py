@@ -204,7 +204,9 @@ class Editor:
             for row in self._runs if runs else ():
                 connection.execute(f"INSERT OR REPLACE INTO runs VALUES ({', '.join('?' * len(row))})", row)
                 if receipts:
-                    connection.execute("DELETE FROM receipts WHERE num = ? AND seq > ?", (row[0], row[6]))
+                    connection.execute(
+                        "DELETE FROM receipts WHERE place >> 32 = ? AND place & 0xffffffff > ?", (row[0], row[6])
+                    )
 
 
 def a_claimed_group_and_its_copy(folder: Path) -> tuple[SqliteLedger, Editor]:

@@ -47,7 +47,9 @@ class Editor:
             for row in self._old:
                 connection.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
                 if receipts:
-                    connection.execute("DELETE FROM receipts WHERE num = ? AND seq > ?", (row[0], row[6]))
+                    connection.execute(
+                        "DELETE FROM receipts WHERE place >> 32 = ? AND place & 0xffffffff > ?", (row[0], row[6])
+                    )
 
     def do(self, *statements: str) -> None:
         with closing(apsw.Connection(self._file)) as connection:
@@ -167,7 +169,8 @@ def test_a_run_that_was_removed_cannot_be_made_anew(tmp_path, run, reason):
     ledger, editor = a_run_and_its_copy(tmp_path)
     another_run(ledger)
     number = run[-1]
-    editor.do(*(f"DELETE FROM {table} WHERE num = {number}" for table in ("runs", "groups", "receipts")))
+    editor.do(*(f"DELETE FROM {table} WHERE num = {number}" for table in ("runs", "groups")))
+    editor.do(f"DELETE FROM receipts WHERE place >> 32 = {number}")
     for _ in range(2):
         assert refused_for(lambda: ledger.open_run(run, RECORD, [A])) is reason
         assert refused_for(ledger.runs) is reason
@@ -201,7 +204,7 @@ def test_the_last_receipt_of_every_run_is_missed_when_the_ledger_is_opened(tmp_p
     ledger, editor = a_run_and_its_copy(tmp_path)
     another_run(ledger)
     ledger.close()
-    editor.do("DELETE FROM receipts WHERE num = 1")
+    editor.do("DELETE FROM receipts WHERE place >> 32 = 1")
     assert refused_for(lambda: reopen(tmp_path)) is Reason.LEDGER_ROLLED_BACK
 
 

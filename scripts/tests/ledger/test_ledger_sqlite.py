@@ -384,7 +384,7 @@ def test_a_receipt_that_is_none_is_refused_and_not_handed_out(tmp_path, line):
     ledger.open_run("run-1", RECORD, [A])
     ledger.record("run-1", a_draft())
     a_claim(ledger, "run-1", A)
-    edit(tmp_path, f"UPDATE receipts SET line = x'{line.hex()}' WHERE seq = 1")
+    edit(tmp_path, f"UPDATE receipts SET line = x'{line.hex()}' WHERE place = 1 << 32 | 1")
     assert refusal(lambda: ledger.receipts("run-1")) == TAMPERED
     ledger.close()
 
@@ -394,7 +394,7 @@ def test_a_receipt_slipped_in_beyond_the_end_of_a_run_lets_nothing_more_be_writt
     ledger = create(tmp_path)
     ledger.open_run("run-1", RECORD, [A, B])
     a_claim(ledger, "run-1", A)
-    edit(tmp_path, "INSERT INTO receipts SELECT num, 2, line FROM receipts")
+    edit(tmp_path, "INSERT INTO receipts SELECT place + 1, line FROM receipts")
     assert refusal(lambda: ledger.claim(a_permit(B), "run-1", a_draft())) == TAMPERED
     assert ledger.row(B) == Row("sealed")
     assert [finding.reason for finding in verified(ledger, "run-1").findings] == [Reason.CHAIN_BROKEN]
@@ -412,7 +412,7 @@ def test_a_receipt_table_cut_at_the_end_is_rolled_back_and_elsewhere_shows_in_th
     ledger = reopen(tmp_path)
     ledger.record("run-1", a_draft())
     ledger.close()
-    edit(tmp_path, "DELETE FROM receipts WHERE seq = 1")
+    edit(tmp_path, "DELETE FROM receipts WHERE place = 1 << 32 | 1")
     ledger = reopen(tmp_path)
     assert [finding.reason for finding in verified(ledger, "run-1").findings] == [Reason.CHAIN_BROKEN]
     ledger.close()
