@@ -73,7 +73,7 @@ def serve(work: Path, jobs: int) -> None:
                 orders.insert(0, order["of"])
                 continue
             if verdict == "killed" and by not in sound:
-                # What fails without any fault has noticed nothing. Where nothing can be imported there is no test to name.
+                # What fails without any fault has noticed nothing. Where nothing can be imported no test is named.
                 tests = [by] if by in order["costs"] else order["tests"]
                 orders.insert(0, order | {"control": by, "of": order, "tests": tests})
                 continue

@@ -1,0 +1,1 @@
+"""Fuzzing: the edges where bytes come in, fed with what nobody would send (`scripts/fuzz`)."""
