@@ -13,6 +13,7 @@ from assisted_benchmark.gateway.questions import Questions
 from assisted_benchmark.gateway.service import Service
 from assisted_benchmark.gateway.tools import Session, ToolRegistration
 from assisted_benchmark.kernel.errors import HarnessError
+from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.wire.frames import (
     INTERNAL_ERROR,
@@ -28,6 +29,7 @@ from assisted_benchmark.wire.frames import (
 )
 from assisted_benchmark.wire.outcomes import Era, Odd
 from assisted_benchmark.wire.server_side import (
+    CALL,
     Answer,
     CallCancelled,
     Listening,
@@ -69,6 +71,8 @@ class Conversation:
                 self._listeners.pop(target, None)
         if refused:
             out.answer(refused, frame.code if isinstance(frame, Bad) else INVALID_REQUEST)
+            if isinstance(frame, Request) and frame.method == CALL:
+                self._service.unmade(Reason.DUPLICATE_REQUEST_ID, "a request with the id of this call is in flight")
         if isinstance(frame, Bad):
             self._service.malformed(frame)
         if isinstance(frame, Response) or (isinstance(frame, Bad) and frame.reply):
@@ -116,6 +120,10 @@ class Conversation:
 
     def _serve(self, request: Request, out: Out) -> None:
         judged: Answer | ToolCall = self.side.judge(request)
+        if isinstance(judged, Problem) and request.method == CALL and "reason" in (judged.data or {}):
+            # An agent that reaches for what is not there is not to be missed because there is nobody to ask for it.
+            name = shown(str(request.params.get("name")), 60)
+            self._service.unmade(Reason(judged.data["reason"]), f"a call of `{name}`: {judged.message}")
         if isinstance(judged, ToolCall):
             service = self._service
             tool, limits = service.face.behind(judged), service.limits

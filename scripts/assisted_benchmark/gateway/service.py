@@ -37,8 +37,8 @@ class Hearer(Protocol):
 class Service:
     """Calls run on a bounded set of threads, so that who reads never waits for a tool.
 
-    `on_malformed` hears of each message that was none: the broker's receipt of it. `lock` guards what conversations
-    count: `in_flight`, and who is one of the `hearers`.
+    `on_malformed` hears of each message that was none, and of each call that became none: the broker's receipt of it.
+    `lock` guards what conversations count: `in_flight`, and who is one of the `hearers`.
     """
 
     def __init__(
@@ -70,8 +70,12 @@ class Service:
     def malformed(self, frame: Bad) -> None:
         """A message was none."""
         self.record(Odd.BAD_LINE, frame.detail, frame.reason)
+        self.unmade(frame.reason, frame.detail)
+
+    def unmade(self, reason: Reason, detail: str) -> None:
+        """What an agent sent became no call, and leaves its receipt all the same."""
         try:
-            self._on_malformed(frame.reason, frame.detail)
+            self._on_malformed(reason, detail)
         except HarnessError as broken:  # the session goes on, and tells at its end that a receipt is missing
             self.record(Odd.CALLBACK_FAILED, broken.detail, broken.reason)
 

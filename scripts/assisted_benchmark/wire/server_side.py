@@ -46,7 +46,7 @@ from assisted_benchmark.wire.frames import (
 UNCACHED: Final[dict[str, Json]] = {"ttlMs": 0, "cacheScope": "private"}
 
 _LIST: Final = "tools/list"
-_CALL: Final = "tools/call"
+CALL: Final = "tools/call"
 
 
 class ToolProblem(HarnessError):  # noqa: N818 - what a handler raises reads as a thing, not as a crash of ours
@@ -105,7 +105,7 @@ class ToolCall(NamedTuple):
     token: Id | None
     capabilities: Json
     params: dict[str, Json]
-    method: str = _CALL
+    method: str = CALL
 
 
 class Also(NamedTuple):
@@ -186,14 +186,14 @@ class ServerSide:
             return {}
         if request.method == "initialize":
             return self._initialize(request)
-        if not self.version and (request.method in {_LIST, _CALL} or request.method in self._also.methods):
+        if not self.version and (request.method in {_LIST, CALL} or request.method in self._also.methods):
             return Problem(INVALID_REQUEST, "the session is not initialized")
         return self._judge_tools(request, meta, self._capabilities)
 
     def _judge_tools(self, request: Request, meta: dict[str, Json], capabilities: Json) -> Answer | ToolCall:
         if request.method == _LIST:
             return self._list(request)
-        if request.method == _CALL or request.method in self._also.methods:
+        if request.method == CALL or request.method in self._also.methods:
             return self._call(request, meta, capabilities)
         return Problem(METHOD_NOT_FOUND, "no such method")
 
@@ -228,16 +228,16 @@ class ServerSide:
         arguments = request.params.get("arguments", {})
         token = meta.get("progressToken")
         if not (token is None or is_id(token)):
-            return Problem(INVALID_PARAMS, "a progress token is a text or an integer")
-        if request.method != _CALL:
+            return _no_call("a progress token is a text or an integer")
+        if request.method != CALL:
             return ToolCall(request.id, "", request.params, token, capabilities, request.params, request.method)
         if type(name) is not str or type(arguments) is not dict:
-            return Problem(INVALID_PARAMS, "a call needs a name, and arguments that are an object")
+            return _no_call("a call needs a name, and arguments that are an object")
         if name not in self._also.unlisted and not any(tool["name"] == name for tool in self._offer.tools()):
-            return Problem(INVALID_PARAMS, "no such tool")
+            return _no_call("no such tool", Reason.UNKNOWN_TOOL)
         state, answers = request.params.get("requestState", ""), request.params.get("inputResponses", {})
         if self.stateless and (type(state) is not str or type(answers) is not dict):
-            return Problem(INVALID_PARAMS, "a call that resumes another has a `requestState` that is a string")
+            return _no_call("a call that resumes another has a `requestState` that is a string")
         return ToolCall(request.id, name, arguments, token, capabilities, request.params)
 
 
@@ -293,6 +293,10 @@ def cancels(frame: Frame) -> Id | None:
 def answered(error: HarnessError) -> Problem | None:
     """How a call ends whose handler raised one of the two errors that it may; None is without an answer."""
     return Problem(error.code, error.detail, error.data) if isinstance(error, ToolProblem) else None
+
+
+def _no_call(message: str, reason: Reason = Reason.MALFORMED_CALL) -> Problem:
+    return Problem(INVALID_PARAMS, message, {"reason": reason.value})
 
 
 def _envelope_problem(request: Request, meta: dict[str, Json]) -> Problem | None:

@@ -107,7 +107,7 @@ def test_the_sdk_client_hears_that_a_tool_is_unknown(root, mode):
         return caught.value.error.code
 
     said, case = talk(root, mode, conversation, "live/plain")
-    assert (said, case["proposed"]) == (-32602, 0)
+    assert (said, case["proposed"], case["refusals"]) == (-32602, 1, {"unknown_tool": 1})
 
 
 @promise("W17")

@@ -5,7 +5,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
-from agent_peers import ask, cancel
+from agent_peers import ask, call, cancel
 from attrs import evolve
 from marks import promise
 from served_bench import APPROVE, CLICK, HOLD, SERIES, Client, a_case, played
@@ -113,16 +113,54 @@ def test_the_exact_reason_is_told_only_where_the_scenario_reveals_it(tmp_path, r
     assert (heard, decisions(ended)) == ([said], ["admitted", "arguments_altered"])
 
 
-@promise("W8")
+@promise("W8", "W17")
 @ERAS
-def test_a_tool_that_no_server_has_is_a_wrong_request(tmp_path, stateless):
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        pytest.param({"name": "lba__nothing", "arguments": {}}, "unknown_tool", id="a tool that no server has"),
+        pytest.param({"name": SERIES, "arguments": []}, "malformed_call", id="no arguments"),
+        pytest.param({"arguments": {}}, "malformed_call", id="no name"),
+    ],
+)
+def test_a_call_that_can_be_nobodys_is_a_wrong_request_and_leaves_its_receipt(tmp_path, stateless, call, reason):
     heard = []
 
     def use(served):
         with Client(served, stateless=stateless) as client:
-            heard.append(client.asks("tools/call", name="lba__nothing", arguments={})["error"]["code"])
+            error = client.asks("tools/call", **call)["error"]
+            heard.append((error["code"], error["data"]))
 
-    assert (played(a_case(tmp_path), use).result.proposed, heard) == (0, [-32602])
+    ended = played(a_case(tmp_path), use, expect_identical=True)
+    assert (decisions(ended), heard) == ([reason], [(-32602, {"reason": reason})])
+    assert (ended.result.proposed, ended.result.refusals) == (1, ((reason, 1),))
+
+
+@promise("W3", "W4", "W17")
+def test_a_call_with_an_id_that_is_in_flight_is_refused_once_and_leaves_its_receipt(tmp_path):
+    def use(served):
+        with Client(served) as client:
+            entered, leave = threading.Event(), threading.Event()
+            arrives = served._arrives
+
+            def held():
+                entered.set()
+                leave.wait()
+                return arrives()
+
+            served._arrives = held
+            first = client.sends("tools/call", name=SERIES, arguments={})
+            entered.wait()
+            client.pipes.says(call(first, CLICK, APPROVE))
+            refused = client.pipes.hears()
+            assert (refused["id"], refused["error"]["data"]) == (first, {"reason": "duplicate_request_id"})
+            leave.set()
+            heard = client.pipes.hears()  # the answer of the first, and of nobody else
+            assert (heard["id"], "content" in heard["result"]) == (first, True)
+
+    ended = played(a_case(tmp_path), use, expect_identical=True)
+    assert decisions(ended) == ["admitted", "duplicate_request_id"]
+    assert (ended.result.proposed, dict(ended.result.calls)) == (2, {"lba": 1, "synthetic-ui": 0})
 
 
 @promise("W15")

@@ -41,7 +41,7 @@ from assisted_benchmark.workloads.oracle import Oracle, OracleReading
 
 # What stands for the proposal where the grant itself was refused.
 _OPENING: Final = Shot(raw=b"", text="the grant is opened")
-_NO_MESSAGE: Final = Shot(raw=b"", text="a line that is no message")
+_NO_MESSAGE: Final = Shot(raw=b"", text="what is no proposal")
 _MAY_BE_OUT: Final = (State.SUCCEEDED, State.UNRESOLVED)
 
 Answer: TypeAlias = Outcome | Refused | Reason
