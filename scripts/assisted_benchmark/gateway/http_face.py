@@ -72,7 +72,7 @@ class HttpFace:
             else:
                 turned = await self._of_session(request, send)
         if turned is not None:
-            await _refused(turned, scope, receive, send)
+            await _refused(turned, scope, receive, send, unread=True)
 
     def leave(self) -> None:
         """Everybody is sent away: what is in flight is cancelled, and open streams end."""
@@ -93,6 +93,12 @@ class HttpFace:
         body = await self._body(request)
         if not isinstance(body, bytes):
             return body
+        turned = await self._said(request, body, stateless=stateless, send=send)
+        if turned is not None:
+            await _refused(turned, request.scope, request.receive, send, unread=False)
+        return None
+
+    async def _said(self, request: Request, body: bytes, *, stateless: bool | None, send: Send) -> Turned | None:
         frame = read_frame(body, self._service.limits.line, parse)
         if isinstance(frame, Bad):
             self._service.malformed(frame)
@@ -230,14 +236,14 @@ def _no_message(status: int, bad: Bad) -> Turned:
     return Turned(status, bad.detail, bad.code, None if bad.reply else bad.id, {"reason": bad.reason.value})
 
 
-async def _refused(turned: Turned, scope: Scope, receive: Receive, send: Send) -> None:
+async def _refused(turned: Turned, scope: Scope, receive: Receive, send: Send, *, unread: bool) -> None:
     headers = {}
     if turned.status == 401:
         headers["www-authenticate"] = "Bearer"
     if turned.status == 405:
         headers["allow"] = "POST, GET, DELETE"
-    if turned.status in (408, 413):
-        headers["connection"] = "close"  # the rest of the request is not read
+    if unread:
+        headers["connection"] = "close"  # what else there is of the request is not read, however much it is
     body = write_error(turned.id, turned.code, turned.detail, turned.data).rstrip()
     await Response(body, turned.status, headers, _JSON)(scope, receive, send)
 

@@ -113,6 +113,27 @@ def test_a_body_that_never_ends_is_refused_as_soon_as_it_is_too_long(place):
     assert ours.malformed == ["too_large"]
 
 
+@promise("W15a", "W16")
+@pytest.mark.parametrize(
+    ("header", "other", "status"),
+    [
+        pytest.param(b"Bearer a-", b"Bearer b-", b"401", id="another bearer"),
+        pytest.param(b"host: ", b"host: x", b"403", id="another host"),
+        pytest.param(b"/mcp", b"/other", b"404", id="another path"),
+        pytest.param(b"POST", b"PUT", b"405", id="another method"),
+        pytest.param(b"application/json\r\n", b"text/plain\r\n", b"415", id="another type"),
+        pytest.param(b"accept", b"accepts", b"406", id="accepts nothing"),
+    ],
+)
+def test_the_body_of_a_request_that_is_turned_away_is_not_read_to_its_end(place, header, other, status):
+    ours = place()
+    connection = ours.connects()
+    head = raw(ours).replace(b"content-length: 0", b"transfer-encoding: chunked").replace(header, other)
+    connection.sendall(head + b"5\r\nhello\r\n")  # and so on
+    assert heard(connection).startswith(b"HTTP/1.1 " + status)
+    assert serves(ours)
+
+
 @promise("W16")
 @pytest.mark.parametrize(
     "said",
