@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from assisted_benchmark.capability.states import CAPABILITY_TABLE
 from assisted_benchmark.capability.states import State as Of
 from proofs.explorer import Holds, Step
-from proofs.rows import ABSENT, TRUE, Row, opening, put
+from proofs.rows import ABSENT, TRUE, Row, Rows, opening, put
 from proofs.system import IDLE, LATE_IS_SUCCESS, Caller, State, System
 
 CHECKED: Final = "has passed the checks"
@@ -17,6 +17,7 @@ ADMITTED: Final = "has a durable receipt"
 LATE: Final = "done after its authority ended"
 
 LOOKS_NOTHING_UP: Final = "whether an identity was admitted before is not looked up"
+ASKS_ONE_GRANT: Final = "a key that was left to the broker is looked up under one grant, when it is admitted"
 SPENDS_NOTHING: Final = "a consent is not used up"
 NEEDS_NO_GRANT: Final = "an operation is admitted under no grant"
 RUNS_WHAT_WAS_RUNNING: Final = "a new broker carries on what the last one left"
@@ -42,8 +43,9 @@ class Capability(System):
     unknown = str(Of.UNKNOWN_NEEDS_REFRESH)
     unsent = frozenset({ABSENT, str(Of.ADMITTED)})
 
-    def __init__(self, name: str, *, grants: int = 1, keys: int = 2, **more: Any) -> None:
-        self._grants, self._keys = grants, keys
+    def __init__(self, name: str, *, grants: int = 1, keys: int = 2, automatic: bool = False, **more: Any) -> None:
+        """With `automatic`, callers leave the grant to the broker: a key then means one operation under all of them."""
+        self._grants, self._keys, self._automatic = grants, keys, automatic
         super().__init__(name, groups=grants * keys, **more)
         self.start = self.start._replace(facts=frozenset())
 
@@ -51,11 +53,17 @@ class Capability(System):
     def born(self) -> str:
         return ABSENT
 
-    def fresh(self) -> Memory:
-        return (), frozenset()
+    def fresh(self, rows: Rows) -> Memory:
+        """There are no grants; the receipts of the last broker's operations are taken over."""
+        return (), frozenset(group for group, row in enumerate(rows) if row.state != ABSENT)
 
     def own_invariants(self) -> Mapping[str, Holds]:
-        return {
+        once: dict[str, Holds] = {
+            "a key is executed once under all grants": lambda _, step: all(
+                sum(len(sent) for sent in step.after.sends[key :: self._keys]) <= 1 for key in range(self._keys)
+            )
+        }
+        return (once if self._automatic else {}) | {
             "a consent is used once": lambda _, step: all(
                 sum(len(sent) for sent in step.after.sends[grant * self._keys :][: self._keys]) <= 1
                 for grant in range(self._grants)
@@ -87,7 +95,7 @@ class Capability(System):
                 if good or NEEDS_NO_GRANT in self.flaws:
                     for key in range(self._keys):
                         group = grant * self._keys + key
-                        if group not in state.brokers[broker][1] or LOOKS_NOTHING_UP in self.flaws:
+                        if not self._met(state, broker, group) or LOOKS_NOTHING_UP in self.flaws:
                             checked = Caller(CHECKED, group, "a")
                             yield Step(f"{who} asks for {key} under grant {grant}", self.to(state, who, checked))
 
@@ -119,6 +127,12 @@ class Capability(System):
             return self.words
         return (str(Of.COMPLETED_AFTER_REVOCATION), *self.words[1:])
 
+    def _met(self, state: State, broker: int, group: int) -> bool:
+        """Whether the broker has the same operation at hand: one of the same key under any grant, if left to it."""
+        known = state.brokers[broker][1]
+        same = range(group % self._keys, self.groups, self._keys) if self._automatic else (group,)
+        return any(each in known for each in same)
+
     def _authority(self, state: State, who: int) -> bool:
         """Whether the grant of a caller's operation holds, at its broker."""
         grant = dict(state.brokers[self._threads[who]][0]).get(state.callers[who].group // self._keys)
@@ -136,7 +150,9 @@ class Capability(System):
         caller, broker = state.callers[who], self._threads[who]
         number, key = divmod(caller.group, self._keys)
         grants, known = state.brokers[broker]
-        if caller.group in known and LOOKS_NOTHING_UP not in self.flaws:
+        under_lock = ASKS_ONE_GRANT not in self.flaws
+        met = self._met(state, broker, caller.group) if under_lock else caller.group in known
+        if met and LOOKS_NOTHING_UP not in self.flaws:
             yield Step(f"{who} is answered with the receipt of {caller.group}", self.to(state, who, Caller()))
             return
         grant = held.get(number, Grant())

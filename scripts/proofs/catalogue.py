@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from proofs import capability, live, mutation, rows, system
 from proofs.capability import Capability
@@ -30,6 +30,9 @@ MODELS: Final[tuple[Callable[[], System], ...]] = (
     lambda: Mutation("mutation: two brokers, `power` durability, power losses", power=DURABLE),
     lambda: Capability("capability: one broker with two threads, another with one", threads=(0, 0, 1)),
     lambda: Capability("capability: one broker with three threads", threads=(0, 0, 0)),
+    lambda: Capability(
+        "capability: one broker with two threads, grants left to it", threads=(0, 0), grants=2, keys=1, automatic=True
+    ),
     lambda: Capability("capability: two brokers, `process` durability, power losses that the anchor tells", power=TOLD),
     lambda: Capability("capability: one broker, `power` durability, power losses", threads=(0, 0), power=DURABLE),
 )
@@ -43,21 +46,17 @@ LIMITS: Final[tuple[Callable[[], System], ...]] = (
 
 
 class Variant(NamedTuple):
-    """A model that is wrong in one way, and what must break in it."""
+    """A model that is wrong in some way, what must break in it, and the same model with nothing wrong."""
 
     breaks: str
     flaws: frozenset[str]
     model: System
+    right: System
 
 
-def _variant(
-    kind: type[System], breaks: str, *flaws: str, threads: tuple[int, ...] = (0, 1), groups: int | None = None
-) -> Variant:
-    broken = frozenset(flaws)
-    name = f"a wrong {kind.__name__.lower()}"
-    if groups is None:
-        return Variant(breaks, broken, kind(name, threads=threads, flaws=broken))
-    return Variant(breaks, broken, kind(name, threads=threads, flaws=broken, groups=groups))
+def _variant(kind: Callable[..., System], breaks: str, *flaws: str, **settings: Any) -> Variant:
+    wrong = kind("a wrong one", flaws=frozenset(flaws), **settings)
+    return Variant(breaks, frozenset(flaws), wrong, kind("a right one", **settings))
 
 
 _SHARED: Final = (
@@ -100,6 +99,15 @@ def variants() -> tuple[Variant, ...]:
         _variant(Capability, "what says unsent was not sent", system.SENDS_FIRST),
         _variant(Capability, "no success after the end", system.LATE_IS_SUCCESS),
         _variant(Capability, "a consent is used once", capability.SPENDS_NOTHING, threads=(0, 0)),
+        _variant(
+            Capability,
+            "a key is executed once under all grants",
+            capability.ASKS_ONE_GRANT,
+            threads=(0, 0),
+            grants=2,
+            keys=1,
+            automatic=True,
+        ),
         _variant(Capability, "nothing is sent without a consent", capability.NEEDS_NO_GRANT),
         _variant(Capability, "what ended before its marker was not sent", system.SENDS_UNHEARD, system.GATE_IS_OPEN),
         _variant(Capability, "done after the end is told apart", system.LATE_IS_SUCCESS),

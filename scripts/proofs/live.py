@@ -8,7 +8,7 @@ from typing import ClassVar, Final, NamedTuple
 from assisted_benchmark.live_policy.states import LIVE_TABLE
 from assisted_benchmark.live_policy.states import State as Of
 from proofs.explorer import Holds, Step
-from proofs.rows import FALSE, Row, move, note, put, settle
+from proofs.rows import FALSE, Row, Rows, move, note, put, settle
 from proofs.system import GATED, HOLDS, KNOWS, LATE_IS_SUCCESS, WAITS, Caller, State, System
 
 DECIDED: Final = "is admitted"
@@ -42,7 +42,7 @@ class Live(System):
     unsent = frozenset(map(str, (Of.SEALED, Of.EXPIRED, Of.REVOKED, Of.ABORTED, Of.EXHAUSTED)))
     _IN_FLIGHT: ClassVar = frozenset({HOLDS, GATED, WAITS, KNOWS})
 
-    def fresh(self) -> Memory:
+    def fresh(self, _: Rows) -> Memory:
         return Memory()
 
     def own_invariants(self) -> Mapping[str, Holds]:

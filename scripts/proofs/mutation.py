@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from assisted_benchmark.mutation.states import MUTATION_TABLE
 from assisted_benchmark.mutation.states import State as Of
 from proofs.explorer import Holds, Step
-from proofs.rows import TRUE, move
+from proofs.rows import TRUE, Rows, move
 from proofs.system import IDLE, Caller, State, System
 
 PRESENTED: Final = "has looked at the token"
@@ -41,7 +41,7 @@ class Mutation(System):
     unknown = str(Of.UNRESOLVED)
     unsent = frozenset(map(str, (Of.SEALED, Of.CONFIRMING, Of.REFUSED, Of.EXPIRED, Of.EVICTED)))
 
-    def fresh(self) -> Memory:
+    def fresh(self, _: Rows) -> Memory:
         return frozenset()
 
     def own_invariants(self) -> Mapping[str, Holds]:

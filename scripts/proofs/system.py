@@ -95,7 +95,7 @@ class System:
         self.start = State(
             (Row(self.born),) * count,
             (Caller(),) * len(threads),
-            (self.fresh(),) * (max(threads) + 1),
+            (self.fresh((Row(self.born),) * count),) * (max(threads) + 1),
             ((),) * count,
         )
         self.guards: Mapping[str, Holds] = {"the gate saw no end": self._gate_saw_no_end}
@@ -117,9 +117,9 @@ class System:
         """The state in which a group begins."""
         return str(self.table.initial)
 
-    def fresh(self) -> Any:
-        """The memory of a broker that has just started."""
-        return ()
+    def fresh(self, rows: Rows) -> Any:
+        """The memory of a broker that has just started over these rows."""
+        raise NotImplementedError
 
     def own_invariants(self) -> Mapping[str, Holds]:
         """What must hold of this broker alone."""
@@ -156,7 +156,7 @@ class System:
             elif not state.closed:
                 for _, after, answer, asked in self.durably(state, recovery(broker)):
                     if answer is not None:
-                        started = after._replace(brokers=put(state.brokers, broker, self.fresh()))
+                        started = after._replace(brokers=put(state.brokers, broker, self.fresh(after.rows)))
                         yield Step(f"broker {broker} starts", started, asked)
         if not state.ended:
             yield Step("time runs out", state._replace(ended=True))
