@@ -16,6 +16,7 @@ from assisted_benchmark.live_policy import policy_document
 from assisted_benchmark.live_policy.states import LIVE_TABLE
 from assisted_benchmark.mutation import changes_document
 from assisted_benchmark.mutation.states import MUTATION_TABLE
+from assisted_benchmark.report.attacks import SHAPE as ATTACKS_SHAPE
 from assisted_benchmark.report.record import SHAPE as REPORT_SHAPE
 from assisted_benchmark.suite.brokers import BROKERS
 from assisted_benchmark.suite.vectors.making import vector_files
@@ -25,6 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 _SCHEMAS: dict[str, tuple[Shape, str]] = {
     **{kind.schema[19:-2]: (kind.shape, kind.title) for broker in BROKERS for kind in broker.kinds},
     "report": (REPORT_SHAPE, "report.json: what came of a run"),
+    "attacks": (ATTACKS_SHAPE, "attack --json: what came of generated attacks"),
 }
 
 # From the highest room to the lowest, as the linter contract has them.

@@ -58,6 +58,12 @@ environment:
   assisted-benchmark merge runs/0001 runs/0002    one report of the shards 1/2 and 2/2""",
     "pin": PIN_EXAMPLES,
     "drift": DRIFT_EXAMPLES,
+    "attack": """examples:
+  assisted-benchmark attack                       one good case of each broker and policy, every single mutation
+  assisted-benchmark attack --all --pairs 100     every good case, and 100 pairs of mutations of each call
+  assisted-benchmark attack live/approve-once/plain --pairs --write-failures found
+  assisted-benchmark attack --broker mutation --threat B05 --seed 7
+  assisted-benchmark attack --all --benign --json""",
     "matrix": """examples:
   assisted-benchmark matrix                       every guard of every broker, taken away in turn
   assisted-benchmark matrix --json""",
@@ -238,6 +244,22 @@ def parser() -> argparse.ArgumentParser:
     page.add_argument("--check", type=Path, metavar="PAGE", help="fail if that page is not what came out")
     _root(matrix)
     _json(matrix)
+
+    attack = _verb(verbs, "attack", "try what must be refused, and what must not, from the good calls of cases")
+    _selection(attack)
+    attack.add_argument("--all", action="store_true", help="every good case, the documents and the receipts")
+    attack.add_argument("--broker", choices=("live", "mutation", "capability"), help="only cases of this broker")
+    attack.add_argument(
+        "--pairs", type=whole(1), nargs="?", const=0, metavar="N", help="two mutations at once, too: N a call, or all"
+    )
+    attack.add_argument("--threat", action="append", default=[], metavar="ID", help="only this threat, such as C24")
+    attack.add_argument("--benign", action="store_true", help="only what must not be refused")
+    attack.add_argument("--seed", type=whole(0), default=0, metavar="N", help="chooses among many variants (default 0)")
+    attack.add_argument(
+        "--ledger", choices=("memory", "sqlite"), default="memory", help="where it is kept (default memory)"
+    )
+    attack.add_argument("--write-failures", type=Path, metavar="DIR", help="write what fails there, as scenarios")
+    _json(attack)
 
     doctor = _verb(verbs, "doctor", "say whether this machine can run the suite")
     _root(doctor)

@@ -34,7 +34,7 @@ _PHASES: Final[dict[Phase, tuple[Reason, ...]]] = {
     Phase.REACHED: (Reason.DEADLINE_EXCEEDED, Reason.INSTANCE_NOT_FOUND, Reason.AMBIGUOUS_INSTANCE),
     Phase.MET: (Reason.IDEMPOTENCY_CONFLICT, Reason.REQUEST_ID_CONFLICT, Reason.REPLAY_WINDOW_EXPIRED),
     Phase.AGREED: (Reason.DEADLINE_EXCEEDED, Reason.PROTOCOL_MISMATCH),
-    Phase.JUDGED: tuple(dict.fromkeys(check.reason for check in LATE)),
+    Phase.JUDGED: tuple(dict.fromkeys((*(check.reason for check in LATE), Reason.NOT_FOUND))),
     Phase.ASKED: (
         Reason.INVALID_REQUEST,
         Reason.CAPABILITY_UNAVAILABLE,
@@ -116,7 +116,7 @@ class OperationPlace:
             # Whatever is wrong in the text itself is refused before any grant is looked at.
             raw = {"tool": good.tool, "arguments": spelled(good.arguments, edits)}
             return {**raw, **{key: each for key, each in keys.items() if key not in good.structured}}
-        return {**good.turn, **keys}
+        return {key: each for key, each in {**good.turn, **keys}.items() if each is not None}
 
     def sends(self, moves: Sequence[Move]) -> int:
         before = sum("call" in turn and word == COMPLETED for move in moves for turn, word in move.turns)

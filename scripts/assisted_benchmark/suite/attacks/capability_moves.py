@@ -9,7 +9,7 @@ from typing import Final
 from attrs import frozen
 
 from assisted_benchmark.capability.projection import Projection
-from assisted_benchmark.capability.registry import Operation, Registry
+from assisted_benchmark.capability.registry import Operation, Registry, ResultKind
 from assisted_benchmark.kernel.canonical import Canonical, Json
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.suite.attacks.judging import fits, misspelled
@@ -206,6 +206,8 @@ class CallMoves:
         yield from self._of_the_grant()
         yield from self._of_the_identity()
         yield from self._of_the_host()
+        if self.operation.result is ResultKind.ARTIFACT:
+            yield from self._of_the_artifact()
 
     def benign(self) -> Iterator[Move]:
         """What must not matter."""
@@ -268,6 +270,22 @@ class CallMoves:
             reason = Reason.REQUEST_ID_CONFLICT
             yield refused("G39", "key", reason, slots, phase=Phase.MET, turns=(done,), turn=other)
         yield self._turned("B12", "generation", Reason.STATE_CONFLICT, {_GRANT}, Phase.ADMITTED, generation=7)
+
+    def _of_the_artifact(self) -> Iterator[Move]:
+        """A read of what the operation made, by somebody or at a time that it is not for."""
+        done = (self.turn, COMPLETED)
+        wanted: Json = {"artifact_id": {"from": "result.artifact_id"}, "offset": 0, "max_bytes": 8}
+        read = {"call": "artifact/read", "input": wanted, "grant": None, "request": None}
+        slots = {_BEFORE, _HOST, _GRANT, _TIME, _INSTANCE, _WHO, _TOOL, *_TEXT}
+        revoked = ({"revoke": "last"}, COMPLETED)
+        for name, reason, more, keys in (
+            ("client", Reason.NOT_FOUND, (), {"client": "other"}),
+            ("instance", Reason.WRONG_REGISTRATION, (), {"instance": "instance-2"}),
+            ("late", Reason.EXPIRED, (), {"wait": "900s"}),
+            ("revoked", Reason.REVOKED, (revoked,), {}),
+        ):
+            turn, phase = {**read, **keys}, Phase.JUDGED
+            yield refused("R10", name, reason, slots, phase=phase, turns=(done, *more), turn=turn)
 
     def _of_the_host(self) -> Iterator[Move]:
         told = Phase.TOLD

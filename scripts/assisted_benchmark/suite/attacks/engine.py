@@ -17,8 +17,10 @@ from attrs import evolve, frozen
 from assisted_benchmark.suite.attacks.moves import Attack, Move, Place, pair, single, smaller
 from assisted_benchmark.suite.bench import Bench
 from assisted_benchmark.suite.case import ADMITTED
+from assisted_benchmark.suite.live.samples import Draw
 from assisted_benchmark.suite.result import CaseResult, Verdict
 
+ALL_PAIRS: Final = -1
 _AT_ONCE: Final = 100
 
 
@@ -44,10 +46,10 @@ class Finding:
     detail: str = ""
 
 
-def attacks_of(place: Place, *, pairs: bool, only: frozenset[str] = frozenset()) -> Iterator[Attack]:
-    """Every applicable mutation of one good call: each by itself, and with `pairs` each two that can be made at once.
+def attacks_of(place: Place, *, pairs: int, only: frozenset[str] = frozenset()) -> Iterator[Attack]:
+    """Every applicable mutation of one good call: each by itself, then so many `pairs` of those that go together.
 
-    `only` are the threats that one of the moves must be of; empty for all.
+    With `ALL_PAIRS` there are all of them. `only` are the threats that one of the moves must be of; empty for all.
     """
     moves = place.moves()
     for move in moves:
@@ -55,11 +57,27 @@ def attacks_of(place: Place, *, pairs: bool, only: frozenset[str] = frozenset())
             yield single(place, move)
     if not pairs:
         return
-    for one, other in combinations(moves, 2):
+    both = list(combinations(moves, 2))
+    if 0 < pairs < len(both):
+        both = _chosen(both, pairs, Draw(f"pairs/{place.name}"))
+    for one, other in both:
         if not only or only & {one.threat, other.threat}:
-            both = pair(place, one, other)
-            if both is not None:
-                yield both
+            attack = pair(place, one, other)
+            if attack is not None:
+                yield attack
+
+
+def _chosen(pairs: list[tuple[Move, Move]], most: int, draw: Draw) -> list[tuple[Move, Move]]:
+    """So many of the pairs that can be made."""
+    made: list[tuple[Move, Move]] = []
+    left = list(pairs)
+    while left and len(made) < most:
+        at = draw.below(len(left))
+        left[at], left[-1] = left[-1], left[at]
+        one, other = left.pop()
+        if not one.slots & other.slots:
+            made.append((one, other))
+    return made
 
 
 def benign_of(place: Place) -> Iterator[Attack]:

@@ -18,6 +18,8 @@ from assisted_benchmark.suite.case import Case
 
 # A reader meets these in the order of the text.
 OF_BYTES: Final = frozenset(reason.value for reason, info in REASONS.items() if info.layer is Layer.BYTES)
+# A document that is too large is not read, so that nothing else can be wrong with it.
+_ALONE: Final = frozenset(("C49",))
 
 
 class Station(NamedTuple):
@@ -187,7 +189,7 @@ def single(place: Place, move: Move) -> Attack:
 
 def pair(place: Place, one: Move, other: Move) -> Attack | None:
     """Both at once, refused at the station that comes first; None where they cannot be made at once."""
-    if one.slots & other.slots or one.station is None or other.station is None:
+    if one.slots & other.slots or one.station is None or other.station is None or _ALONE & {one.threat, other.threat}:
         return None
     order = place.order
     first, second = sorted((one, other), key=lambda move: order.index(_there(move.station)))

@@ -30,6 +30,15 @@ class Tally(NamedTuple):
     could_not_run: int
 
 
+@frozen
+class Failure:
+    """What did not come to what it must, shrunk. `scenario` is a file that comes to the same, if a scenario can."""
+
+    finding: Finding
+    name: str = ""
+    scenario: str = ""
+
+
 @frozen(kw_only=True)
 class AttackReport:
     """All of it. `failures` are what did not come to what it must, each shrunk; `seed` chose among many variants.
@@ -39,7 +48,7 @@ class AttackReport:
 
     seed: int
     tallies: tuple[Tally, ...]
-    failures: tuple[Finding, ...] = ()
+    failures: tuple[Failure, ...] = ()
     threats: frozenset[str] = field(factory=frozenset)
 
     @property
@@ -82,7 +91,7 @@ class Counter:
         known: Threat | None = self._known.get(threat)
         return "" if known is None else known.layer
 
-    def report(self, seed: int, failures: Sequence[Finding]) -> AttackReport:
+    def report(self, seed: int, failures: Sequence[Failure]) -> AttackReport:
         """What was counted, with the failures as they were shrunk."""
         tallies = (
             Tally(
