@@ -4,13 +4,15 @@ One thread reads and never waits for a tool, so that a cancellation, a ping or a
 is being asked.
 
 When the agent closes its side, open questions fail, what was asked before is still answered,
-and `serve` returns once nothing runs any more. An interrupt cancels what is in flight first.
+and `serve` returns once nothing runs any more. An interrupt cancels what is in flight first, and so does an agent
+that reads no more either: nobody is left to hear what it comes to.
 """
 
 from __future__ import annotations
 
 import os
 import select
+import threading
 from collections.abc import Callable
 from typing import Final
 
@@ -52,6 +54,8 @@ class AgentSession:
         self._on_leaving = on_leaving
         self._limits = limits or Limits()
         self._read_fd = read_fd
+        self._write_fd = write_fd
+        self._over = False
         self._splitter = Splitter(self._limits.line)
         self._service = Service(face, clock, self._limits, on_malformed)
         self._bell_out, self._bell_in = os.pipe()
@@ -81,6 +85,8 @@ class AgentSession:
             self._end()
 
     def _end(self) -> None:
+        watch = threading.Thread(target=self._watch)
+        watch.start()
         try:
             self._service.shutdown()  # which may take long: an interrupt cancels what is left
         except BaseException:
@@ -88,8 +94,19 @@ class AgentSession:
             raise
         finally:
             self._service.shutdown()
+            self._over = True
+            self._ring()
+            watch.join()
             os.close(self._bell_out)
             os.close(self._bell_in)
+
+    def _watch(self) -> None:
+        poll = select.poll()
+        poll.register(self._bell_out, select.POLLIN)
+        poll.register(self._write_fd, 0)  # which tells of nothing but that it leads nowhere
+        poll.poll()
+        if not self._over:
+            self._talk.cancel_all()
 
     def _read_on(self) -> None:
         poll = select.poll()

@@ -49,6 +49,7 @@ class Service:
         self.limits = limits
         self.calls = ThreadPoolExecutor(limits.calls, "call")
         self.urgent = ThreadPoolExecutor(limits.urgent, "urgent")
+        self._apart = ThreadPoolExecutor(limits.urgent, "apart")
         self.lock = threading.Lock()
         self.in_flight = 0
         self.hearers: set[Hearer] = set()
@@ -89,7 +90,7 @@ class Service:
                 reason = broken.reason if isinstance(broken, HarnessError) else None
                 self.record(Odd.CALLBACK_FAILED, f"a cancellation failed: {type(broken).__name__}", reason)
 
-        self.urgent.submit(acting)
+        self._apart.submit(acting)
 
     def after_call(self) -> None:
         """Tell whoever can be told that there are other tools now, if there are."""
@@ -107,6 +108,7 @@ class Service:
         """Wait until nothing runs any more."""
         self.calls.shutdown()
         self.urgent.shutdown()
+        self._apart.shutdown()  # the last, for what still runs can be cancelled until then
 
     def _names(self) -> list[str]:
         return [tool["name"] for tool in self.face.tools()] if self.face.list_changed else []

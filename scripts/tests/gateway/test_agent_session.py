@@ -615,6 +615,50 @@ def test_an_interrupt_cancels_what_still_runs_when_the_agent_is_gone(agent):
     assert call_threads() == []
 
 
+@promise("W5")
+@pytest.mark.parametrize("first", ["hangs_up", "deafens"])
+def test_an_agent_that_is_gone_on_both_sides_has_cancelled_what_it_never_waited_for(agent, first):
+    running, cancelled = threading.Event(), threading.Event()
+
+    def act(flight):
+        flight.on_cancel(cancelled.set)
+        running.set()
+        cancelled.wait()
+        return OK
+
+    ours = agent(a_tool("act", act)).opened()
+    ours.says(call(1))
+    running.wait()
+    getattr(ours, first)()
+    ours.hangs_up()
+    ours.deafens()
+    ours.joins()
+    assert ours.crash is None
+    assert call_threads() == []
+
+
+def test_a_call_that_brings_an_answer_waits_for_nobody_and_can_be_cancelled_to_the_end(agent):
+    waiting, answered, cancelled = threading.Event(), threading.Event(), threading.Event()
+
+    def act(flight):
+        if flight.resumed is None:
+            waiting.set()
+            answered.wait()
+            return OK
+        flight.on_cancel(cancelled.set)
+        answered.set()
+        cancelled.wait()
+        raise CallCancelled
+
+    ours = agent(a_tool("act", act, read_only=False), limits=Limits(calls=1))
+    ours.says(modern(1))
+    waiting.wait()
+    ours.says(modern(2, requestState="s"))
+    assert ours.hears()["id"] == 1  # it ends by what the second brought
+    ours.says(cancel(2))
+    assert ours.rest() == []
+
+
 # -- tools that fail
 
 
