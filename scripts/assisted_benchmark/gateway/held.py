@@ -85,13 +85,13 @@ class HeldCalls:
     def _keep(self, binding: Binding, held: _Held) -> str:
         state = self._chance.token(_STATE_BYTES).hex()
         with self._lock:
-            closed = self._closed
-            if not closed:
+            lost = [held] if self._closed else []
+            if not lost:
                 self._rows[state] = (binding, held)
             if len(self._rows) > _KEPT:
-                del self._rows[next(iter(self._rows))]
-        if closed:
-            held.cancel()
+                lost.append(self._rows.pop(next(iter(self._rows)))[1])
+        for each in lost:
+            each.cancel()
         return state
 
     def _take(self, resumed: Resumed, binding: Binding) -> _Held | None:

@@ -3,6 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 from live_bench import (
@@ -247,6 +248,50 @@ def test_a_call_that_could_not_be_sent_is_failed_and_spent(reason):
     outcome = bench.propose(choosing(APPROVE))
     assert (outcome.state, outcome.reason, outcome.detail) == (State.FAILED, reason, "not one byte")
     assert bench.propose(choosing(APPROVE)).reason is Reason.ALREADY_SELECTED
+
+
+@promise("W5")
+def test_a_call_that_its_agent_cancelled_before_the_marker_is_refused_and_spends_nothing():
+    bench = a_choice()
+    gone = SimpleNamespace(cancelled=True)
+    refused = bench.broker.propose(bench.session, choosing(APPROVE), gone)
+    assert (refused.reason, bench.calls, bench.states()[-1]) == (Reason.CANCELLED, NOTHING, State.SEALED)
+    assert bench.receipts()[-1]["reason"] == "cancelled"
+    assert bench.propose(choosing(APPROVE)).state is State.SUCCEEDED
+
+
+def test_what_leads_back_to_the_agent_is_the_dispatchers_to_use():
+    bench, relays = a_choice(), []
+    send = bench.world.send
+
+    def sending(claimed, *, gate, deadline, relay):
+        relays.append(relay)
+        return send(claimed, gate=gate, deadline=deadline)
+
+    bench.world.send = sending
+    agent = SimpleNamespace(cancelled=False)
+    assert bench.broker.propose(bench.session, choosing(APPROVE), agent).state is State.SUCCEEDED
+    assert relays == [agent]
+
+
+@promise("L18", "L19")
+@pytest.mark.parametrize("ended", ["revoke", "abort"])
+def test_a_call_that_may_not_go_on_after_a_question_has_been_out_and_is_unresolved(ended):
+    bench = a_choice()
+
+    def questioning(claimed, *, gate, deadline, relay):
+        assert gate()
+        if ended == "revoke":
+            bench.broker.revoke(bench.session.grant)
+        else:
+            bench.broker.abort(bench.session)
+        assert not gate()
+        return Uncertain(Reason.OUTCOME_UNKNOWN, "it did not go on", bench.clock.now())
+
+    bench.world.send = questioning
+    outcome = bench.propose(choosing(APPROVE))
+    assert (outcome.state, bench.states()[-1]) == (State.UNRESOLVED, State.UNRESOLVED)
+    assert bench.propose(choosing(APPROVE)).reason in (Reason.REVOKED, Reason.ALREADY_SELECTED)
 
 
 def test_an_answer_to_a_call_whose_gate_was_not_asked_is_unresolved():
