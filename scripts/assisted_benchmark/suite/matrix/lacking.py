@@ -106,11 +106,12 @@ def _compiled(module: str, lacked: list[Spot]) -> CodeType:
 
 
 def _change(node: Any, how: How) -> None:
+    # A condition is asked all the same: what asking does is no part of the guard.
     match how:
         case How.IF:
-            node.test = ast.Constant(False)
+            node.test = ast.BoolOp(ast.And(), [node.test, ast.Constant(False)])
         case How.ELSE:
-            node.test = ast.Constant(True)
+            node.test = ast.BoolOp(ast.Or(), [node.test, ast.Constant(True)])
         case How.CASE:
             node.guard = ast.Constant(False)
         case How.PAIR:
