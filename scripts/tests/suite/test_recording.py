@@ -13,6 +13,7 @@ from suite_world import a_root, cases_in, ran, scenario
 from assisted_benchmark.kernel.clock import SECOND, ManualClock
 from assisted_benchmark.kernel.errors import MisuseError
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.suite.case import Servers
 from assisted_benchmark.suite.live.agents import Outside
 from assisted_benchmark.suite.live.recording import named_as, receipts_of, scenario_text, session_bytes, session_file
 from assisted_benchmark.suite.live.served import for_client
@@ -192,6 +193,16 @@ def test_the_first_difference_is_told_field_by_field(tmp_path):
     moved = lines[0].replace(b'"prev":"sha256:', b'"prev":"sha256:0')
     assert [each.split()[0] for each in first_difference(lines, (moved, *lines[1:]))] == ["receipt", "prev:"]
     assert case.id
+
+
+@promise("H7")
+def test_a_scenario_says_where_its_servers_lived_if_that_is_not_usual(tmp_path):
+    ended, case, path, root = recorded(tmp_path, BODY, [])
+    text = scenario_text(evolve(case, servers=Servers.PROCESS), ended.result, (), "live/tried/plain", "schemas")
+    assert "servers: process" in text.splitlines()
+    # A scenario that plays no session has recorded no receipts.
+    assert receipts_of(root / "fixtures" / "live" / "tried.scenario.yaml", root) == ()
+    assert receipts_of(path, root) == ()
 
 
 @promise("H20")

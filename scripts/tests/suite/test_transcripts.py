@@ -113,6 +113,15 @@ def test_what_a_model_said_is_nowhere_but_in_a_digest():
 
 
 @promise("H6")
+def test_an_error_that_a_server_gave_is_an_answer_that_failed():
+    back = {"direction": "server-to-client", "message": {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603}}}
+    call = {"direction": "client-to-server", "message": samples.call(1, "get_status", {})}
+    (made,) = read_transcript(samples.lines(call, back), "t").entries
+    assert made.answer == Answer(failed=True)
+    assert result_digest({"content": [{"text": "\ud800"}]}) == ""  # no server's answer is that
+
+
+@promise("H6")
 def test_the_server_is_taken_where_the_format_names_it():
     hosted = {
         "type": "mcp_call",

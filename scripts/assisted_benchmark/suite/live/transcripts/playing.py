@@ -50,11 +50,6 @@ def proposals_of(transcript: Transcript, contract: Contract) -> tuple[bytes, ...
     return tuple(raws)
 
 
-def is_known(call: RecordedCall, contract: Contract) -> bool:
-    """Whether the contract has the tool."""
-    return Names(contract).find(call.server, call.tool) is not None
-
-
 def _raw(entry: Entry, names: Names) -> bytes:
     if not isinstance(entry, RecordedCall):
         return entry.raw
