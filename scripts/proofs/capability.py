@@ -41,6 +41,7 @@ class Capability(System):
     words = (str(Of.COMPLETED), str(Of.FAILED), str(Of.CANCELLED), str(Of.UNKNOWN_NEEDS_REFRESH))
     succeeded = str(Of.COMPLETED)
     unknown = str(Of.UNKNOWN_NEEDS_REFRESH)
+    cancelled = str(Of.CANCELLED)
     unsent = frozenset({ABSENT, str(Of.ADMITTED)})
 
     def __init__(self, name: str, *, grants: int = 1, keys: int = 2, automatic: bool = False, **more: Any) -> None:

@@ -39,6 +39,7 @@ class Mutation(System):
     words = (str(Of.SUCCEEDED), str(Of.FAILED), str(Of.UNRESOLVED))
     succeeded = str(Of.SUCCEEDED)
     unknown = str(Of.UNRESOLVED)
+    cancelled = str(Of.REFUSED)
     unsent = frozenset(map(str, (Of.SEALED, Of.CONFIRMING, Of.REFUSED, Of.EXPIRED, Of.EVICTED)))
 
     def fresh(self, _: Rows) -> Memory:

@@ -73,6 +73,8 @@ class System:
     unknown: ClassVar[str]
     # Ends of a group that say that nothing of it was sent.
     unsent: ClassVar[frozenset[str]]
+    # The outcome of a call whose own caller cancels it before the write; None where only its grant can be stopped.
+    cancelled: ClassVar[str | None] = None
 
     def __init__(
         self,
@@ -198,6 +200,9 @@ class System:
             yield Step(f"{who} passes the gate", self.to(state, who, caller._replace(phase=GATED)))
         else:
             yield Step(f"{who} is kept in", self.to(state, who, caller._replace(phase=KNOWS, verdict=outcome)))
+        if self.cancelled is not None:
+            stopped = caller._replace(phase=KNOWS, verdict=self.cancelled)
+            yield Step(f"{who} is cancelled", self.to(state, who, stopped))
 
     def _write(self, state: State, who: int) -> Iterator[Step]:
         caller = state.callers[who]
