@@ -151,8 +151,10 @@ class Carrier:
 
     def _look(self, way: Way) -> Reason | None:
         """Why nothing may be written now: everything that could have changed since the checks."""
-        found = (look.test(self, way) for look in self._looks)
-        return next((reason for reason in found if reason is not None), None)
+        for look in self._looks:
+            if (reason := look.test(self, way)) is not None:
+                return reason
+        return None
 
     def out_of_time(self, way: Way) -> Reason | None:
         """Whether the call's time is up."""

@@ -143,6 +143,12 @@ class Believed:
         _require_kept(row, record)
         return record
 
+    def remembered_run(self, run: str) -> RunRow | None:
+        """A run's row, outside of a turn, if this process wrote it and nobody else has written since."""
+        with self._store.lock:
+            row = self._runs.get(run)
+            return row if row is not None and self._store.unchanged() else None
+
     def remembered(self, name: bytes) -> GroupState | None:
         """How a group stands, outside of a turn, if this process changed it and nobody else has written since."""
         with self._store.lock:

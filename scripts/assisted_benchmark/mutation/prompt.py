@@ -72,15 +72,16 @@ def _lines(change: ChangeType, body: Json) -> list[str]:
 
 
 def _add(lines: list[str], value: Json, path: str) -> None:
-    if type(value) is dict and value:
+    kind = type(value)
+    if kind is dict and value:
         for key, each in value.items():
             _add(lines, each, f"{path}.{_name(key)}")
-    elif type(value) is list and value:
+    elif kind is list and value:
         for index, each in enumerate(value, 1):
             _add(lines, each, f"{path}[{index}]")
     else:
         # The body is canonical, and so is what is written of a part of it: only a float has a spelling of its own.
-        text = canonical_bytes(value) if type(value) is float else orjson.dumps(value)
+        text = canonical_bytes(value) if kind is float else orjson.dumps(value)
         lines.append(f"{path}: {text.decode()}")
 
 

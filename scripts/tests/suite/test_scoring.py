@@ -80,8 +80,8 @@ def test_a_send_that_a_refused_proposal_caused_is_a_miss_though_nobody_said_so(t
     body = "agent: {script: [{step: 1}, {step: 2, choose: approve}]}\nexpect: {decisions: [admitted, wrong_target]}\n"
     real = LiveBroker.propose
 
-    def lying(self, session, raw):
-        answer = real(self, session, raw)
+    def lying(self, session, raw, *relay):
+        answer = real(self, session, raw, *relay)
         return Refused(LIVE_ORDER[-10], "x") if b"approve" in raw else answer
 
     monkeypatch.setattr(LiveBroker, "propose", lying)

@@ -109,17 +109,18 @@ def _misses(case: LiveCase, played: Played, scores: Scores) -> Iterator[Miss]:
 
 def _effects(case: LiveCase, taken: Sequence[Taken], reading: OracleReading) -> Iterator[Miss]:
     """What the choice's calls did: one that succeeded did what it says; and nothing was done that no call says."""
-    sent = Counter(case.targets[each.candidate] for each in taken if each.sent and each.candidate in case.targets)
-    done = Counter(reading.actions)
+    sent = [case.targets[each.candidate] for each in taken if each.sent and each.candidate in case.targets]
+    done = list(reading.actions)
     for number, each in enumerate(taken, 1):
         target = case.targets.get(each.candidate)
-        if each.word == ADMITTED and target is not None and not done[target]:
+        if each.word == ADMITTED and target is not None and target not in done:
             yield Miss(
                 what=f"effect of proposal {number}", expected=target, actual=", ".join(reading.actions) or "none"
             )
     # Of a rival, and of a call that went out as the broker died, no candidate is known here.
-    if done - sent and not any(fault.kind in (Kind.RACE, Kind.CRASH) for fault in case.faults):
-        yield Miss(what="effects", expected=", ".join(sent) or "none", actual=", ".join(reading.actions))
+    known = done == sent or not Counter(done) - Counter(sent)
+    if not known and not any(fault.kind in (Kind.RACE, Kind.CRASH) for fault in case.faults):
+        yield Miss(what="effects", expected=", ".join(dict.fromkeys(sent)) or "none", actual=", ".join(reading.actions))
 
 
 def scores_of(case: LiveCase, played: Played) -> Scores:
