@@ -199,7 +199,7 @@ def _tell(
     if told.sample:
         low, high = _wilson(total[1] + total[2], total[0])
         print(f"{total[0]} of {len(mutants)} faults (seed {told.seed}); 95 % interval {low:.1%} to {high:.1%}")
-    if told.list:
+    if told.list and left:
         print(*left, sep="\n")
     killed = {name for name, verdict in verdicts.items() if verdict in ("killed", "timeout")}
     whole = not (told.sample or told.only)

@@ -28,7 +28,7 @@ class Chooser:
         """The stage and what it is told."""
         reached = self._reaching(mutant) if mutant.top else set()
         if reached:
-            return "hot", self._told(mutant, self._bounded(mutant, reached))
+            return "hot", self._told(mutant, self._bounded(mutant, reached), hot=True)
         if mutant.top:  # run at import, or in other processes only
             around = self._of_file(mutant)
             starting = {each for each in around if self._reach.tests[each].starts} or around
@@ -101,11 +101,14 @@ class Chooser:
                 kept.append(place)
         return kept[:120]
 
-    def _told(self, mutant: Mutant, tests: list[int]) -> dict[str, Any]:
+    def _told(self, mutant: Mutant, tests: list[int], *, hot: bool = False) -> dict[str, Any]:
         chosen = [self._reach.tests[place] for place in tests]
+        # Made cold, most faults are noticed in the first file: what the others import is not paid for.
+        first = [test.id for test in chosen if test.file == chosen[0].file]
         return {
             "mutant": attrs.asdict(mutant),
-            "tests": [test.id for test in chosen],
+            "tests": [test.id for test in chosen] if hot else first,
+            "more": [] if hot else [test.id for test in chosen if test.file != chosen[0].file],
             "costs": {test.id: [test.cpu, test.wall] for test in chosen},
         }
 

@@ -79,6 +79,9 @@ def serve(work: Path, jobs: int) -> None:
                 continue
             if verdict == "killed" and not sound[by] and by not in order["costs"]:
                 raise SystemExit(f"without any fault pytest ends with {by} on {order['tests'][:3]} ...")
+            if verdict == "survived" and order.get("more"):
+                orders.insert(0, order | {"tests": order["more"], "more": []})
+                continue
             out.write(json.dumps({"name": order["mutant"]["name"], "verdict": verdict, "by": by}) + "\n")
             out.flush()
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final
 
 import coverage
@@ -14,6 +16,8 @@ import pytest
 from attrs import define, frozen
 
 SLOW: Final = 0.5
+# Of processor time, while it is watched: a test that takes longer is given up, and no fault is shown to it.
+_MOST: Final = 4.0
 
 
 @frozen
@@ -67,14 +71,20 @@ class Recorder:
     def __init__(self, package: Path, rooms: list[str], records: dict[str, str]) -> None:
         self._package = package
         self._records = records
-        self._coverage = coverage.Coverage(
-            data_file=None, config_file=False, branch=False, include=[f"{package / room}/*" for room in rooms]
-        )
-        self._coverage.start()
+        self._include = [f"{package / room}/*" for room in rooms]
+        self._coverage = self._watching()
         self._starts = False
+        self._left: dict[str, set[str]] = {}
         self._bad: set[str] = set()
         self._seen: dict[str, tuple[float, float, bool]] = {}
         sys.addaudithook(self._heard)
+        signal.signal(signal.SIGVTALRM, _given_up)
+
+    def _watching(self) -> coverage.Coverage:
+        watching = coverage.Coverage(data_file=None, config_file=False, branch=False, include=self._include)
+        watching._warn_no_data = False  # noqa: SLF001 - some files of tests reach nothing here
+        watching.start()
+        return watching
 
     def _heard(self, event: str, _: Any) -> None:
         if event in ("subprocess.Popen", "os.posix_spawn", "os.fork", "os.exec"):
@@ -85,9 +95,11 @@ class Recorder:
         self._coverage.switch_context(item.nodeid)
         self._starts = False
         cpu, wall = time.process_time(), time.monotonic()
+        signal.setitimer(signal.ITIMER_VIRTUAL, _MOST)
         try:
             return (yield)
         finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             self._seen[item.nodeid] = time.process_time() - cpu, time.monotonic() - wall, self._starts
             self._coverage.switch_context("")
 
@@ -95,27 +107,40 @@ class Recorder:
         if report.outcome != "passed":
             self._bad.add(report.nodeid)
 
-    def pytest_sessionfinish(self) -> None:
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        file = nodeid.partition("::")[0]
+        self._left[file].discard(nodeid)
+        if not self._left[file]:
+            self._write(file)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        for name in self._records:
+            self._left[name] = {item.nodeid for item in session.items if item.nodeid.partition("::")[0] == name}
+            if not self._left[name]:
+                self._write(name)
+
+    def _write(self, name: str) -> None:
+        """What a file of tests reached, as soon as its last test has ended."""
+        index: dict[str, int] = {}
+        record: dict[str, Any] = {"tests": [], "lines": {}, "imported": {}}
+        for test, seen in self._seen.items():
+            if test not in self._bad:
+                index[test] = len(record["tests"])
+                record["tests"].append([test, *seen])
+        self._seen.clear()
         self._coverage.stop()
         data = self._coverage.get_data()
-        records: dict[str, dict[str, Any]] = {
-            name: {"tests": [], "lines": {}, "imported": {}} for name in self._records
-        }
-        index: dict[str, tuple[str, int]] = {}
-        for test, seen in self._seen.items():
-            record = records[test.partition("::")[0]]
-            if test not in self._bad:
-                index[test] = test.partition("::")[0], len(record["tests"])
-                record["tests"].append([test, *seen])
         for path in data.measured_files():
             file = str(Path(path).relative_to(self._package))
             for line, tests in data.contexts_by_lineno(path).items():
-                for test in tests:
-                    if test in index:
-                        name, number = index[test]
-                        records[name]["lines"].setdefault(file, {}).setdefault(str(line), []).append(number)
-                    elif not test:
-                        for record in records.values():
-                            record["imported"].setdefault(file, []).append(line)
-        for name, record in records.items():
-            Path(self._records[name]).write_text(json.dumps(record), encoding="utf-8")
+                found = [index[test] for test in tests if test in index]
+                if found:
+                    record["lines"].setdefault(file, {})[str(line)] = found
+                if "" in tests:
+                    record["imported"].setdefault(file, []).append(line)
+        self._coverage = self._watching()
+        Path(self._records[name]).write_text(json.dumps(record), encoding="utf-8")
+
+
+def _given_up(_signal: int, _frame: FrameType | None) -> None:
+    raise TimeoutError

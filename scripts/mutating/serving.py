@@ -43,4 +43,7 @@ def main(stage: str, work: Path, number: str) -> int:
 
 
 if __name__ == "__main__":
-    os._exit(main(sys.argv[1], Path(sys.argv[2]), sys.argv[3]))  # threads that a test left do not keep it
+    code = main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # threads that a test left do not keep it
