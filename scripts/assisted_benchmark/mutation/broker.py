@@ -155,10 +155,6 @@ class MutationBroker:
         draft = self._store.desk.draft(DECISION, reason.value, server=self._contract_id)
         return recorded(Refusal(reason, detail), self._store.desk, session, draft)
 
-    def asking(self, session: Session | None = None) -> bool:
-        """Whether a question to a person is open: meanwhile a server's own question could pose as ours."""
-        return self._questions.asking(session)
-
     def recover(self) -> tuple[bytes, ...]:
         """On start-up: what a crash left confirming is refused, and what it left dispatching is unresolved."""
         ledger, clock = self._store.ledger, self._store.clock

@@ -77,12 +77,6 @@ class Questions:
         """Whether an answer would come too late, from the very instant on."""
         return self._clock.now().mono_ns >= question.until_mono_ns
 
-    def asking(self, session: Session | None) -> bool:
-        """Whether a question of this session (of any, if None) waits for its answer."""
-        with self._lock:
-            rows = list(self._rows.values())
-        return any(not self.overdue(row) and (session is None or row.call.session == session) for row in rows)
-
     def sweep(self, end: Callable[[Question], Refusal], *, closing: bool = False) -> None:
         """End what is overdue (all, when closing). Who comes for it later hears so once more, for one lifetime."""
         if not self._rows and not self._over:

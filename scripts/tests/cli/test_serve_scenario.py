@@ -154,7 +154,6 @@ def test_the_configuration_starts_the_same_from_anywhere(root, tmp_path_factory,
         (("fixtures/live/several.scenario.yaml",), "has 2 cases"),
         (("live/plain", "--toolsets", "design"), "--toolsets is nothing that a scenario has"),
         (("live/plain", "--offline-endpoint"), "--offline-endpoint is nothing that a scenario has"),
-        (("live/plain", "--changes", "fabric"), "not allowed with"),
         (
             ("--changes", "fabric", "--offline-endpoint", "--visibility", "all"),
             "--visibility is nothing that --changes",
@@ -167,6 +166,12 @@ def test_what_cannot_be_served_is_told_on_standard_error_alone(root, words, said
     code, out, err = command(root, "serve", *words)
     assert (code, out) == (2, "")
     assert said in err
+
+
+@promise("M17")
+def test_in_a_session_that_confirms_changes_there_is_no_server_that_could_pose_as_the_broker(root):
+    code, out, err = command(root, "serve", "live/plain", "--changes", "fabric")
+    assert (code, out, "not allowed with" in err) == (2, "", True)
 
 
 @promise("H20")

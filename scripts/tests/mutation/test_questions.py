@@ -199,24 +199,6 @@ def test_closing_ends_every_open_question_as_timed_out_and_twice_is_once():
     assert bench.creates == 0
 
 
-@promise("M17")
-def test_the_broker_knows_whether_a_question_is_open_and_in_which_session():
-    bench = MutationBench()
-    token = bench.token()
-    assert not bench.broker.asking()
-    asked = bench.begin(token)
-    assert bench.broker.asking()
-    assert bench.broker.asking(AGENT)
-    assert not bench.broker.asking(OTHER)
-    bench.resume(token, asked, DECLINE)
-    assert not bench.broker.asking()
-    bench.begin(bench.token())
-    bench.clock.advance(WAIT)
-    assert not bench.broker.asking()
-    bench.broker.close()
-    assert not bench.broker.asking()
-
-
 @promise("M15", "M17")
 @pytest.mark.parametrize(
     ("answer", "word"),
