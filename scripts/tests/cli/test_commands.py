@@ -28,6 +28,7 @@ VERBS = (
     "new",
     "pin",
     "drift",
+    "attack",
     "matrix",
     "doctor",
     "completion",

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from assisted_benchmark.kernel.canonical import canonical_bytes
 from assisted_benchmark.suite.attacks import capability, live, mutation
-from assisted_benchmark.suite.attacks.engine import Finding, attacks_of, benign_of, play, shrunk
+from assisted_benchmark.suite.attacks.engine import Finding, Player, attacks_of, benign_of
 from assisted_benchmark.suite.attacks.moves import Place
 from assisted_benchmark.suite.attacks.report import AttackReport, Counter, Failure
 from assisted_benchmark.suite.attacks.written import name_of, text_of_scenario
@@ -77,6 +77,7 @@ def attack_cases(
     seen: set[bytes] = set()
     for case in cases:
         bench = Bench(RunPlan(seed=seed, durability=durability))
+        player = Player(bench)
         try:
             for place in places_of(case, seed):
                 if (key := _key(place)) in seen:
@@ -86,12 +87,12 @@ def attack_cases(
                     benign_of(place) if benign and not only else (),
                     attacks_of(place, pairs=pairs, only=only) if attacks else (),
                 )
-                for finding in play(place, tried, bench):
+                for finding in player.play(place, tried):
                     counter.take(finding)
                     on_finding(finding)
                 while counter.failed:
                     failed = counter.failed.pop(0)
-                    least = shrunk(place, failed, bench) if len(failures) < _SHRUNK else failed
+                    least = player.shrunk(place, failed) if len(failures) < _SHRUNK else failed
                     failures.append(Failure(least, name_of(least), text_of_scenario(place, least)))
         finally:
             bench.close()

@@ -7,9 +7,9 @@ a call of it was admitted or more was sent; *refused for another reason* otherwi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import StrEnum, unique
-from itertools import combinations
+from itertools import combinations, count, islice
 from typing import Final
 
 from attrs import evolve, frozen
@@ -86,25 +86,43 @@ def benign_of(place: Place) -> Iterator[Attack]:
         yield single(place, move)
 
 
-def play(place: Place, attacks: Iterable[Attack], bench: Bench) -> Iterator[Finding]:
-    """Each attack, in a run of its own."""
-    batch: list[Attack] = []
-    for attack in attacks:
-        batch.append(attack)
-        if len(batch) == _AT_ONCE:
-            yield from _played(place, batch, bench)
-            batch = []
-    yield from _played(place, batch, bench)
+class Player:
+    """Plays attacks on one bench, each in a run of its own."""
 
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self._numbers = count(1)
 
-def _played(place: Place, batch: Sequence[Attack], bench: Bench) -> Iterator[Finding]:
-    if not batch:
-        return
-    rows = {f"a-{number}": attack.row for number, attack in enumerate(batch)}
-    cases = place.cases(place.scenario(rows))
-    for attack, case in zip(batch, cases, strict=True):
-        ended = bench.run(case, f"{attack.id}")
-        yield found(attack, ended.result)
+    def play(self, place: Place, attacks: Iterable[Attack]) -> Iterator[Finding]:
+        """What comes of each attack, in order."""
+        left = iter(attacks)
+        while batch := list(islice(left, _AT_ONCE)):
+            # A name is used once on a bench: on disk a ledger never forgets a run.
+            rows = {f"a-{next(self._numbers)}": attack.row for attack in batch}
+            cases = place.cases(place.scenario(rows))
+            for attack, case in zip(batch, cases, strict=True):
+                yield found(attack, self._bench.run(case, case.id).result)
+
+    def shrunk(self, place: Place, finding: Finding) -> Finding:
+        """The smallest attack that fails: one move of two, if it fails alone; then the least change that fails alike."""
+        moves = finding.attack.moves
+        for move in moves if len(moves) > 1 else ():
+            alone = self._one(place, single(place, move))
+            if alone.came is not Came.RIGHT:
+                finding = alone
+                break
+        better = True
+        while better:
+            better = False
+            for attack in _smaller_attacks(place, finding.attack):
+                again = self._one(place, attack)
+                if (again.came, again.word) == (finding.came, finding.word):
+                    finding, better = again, True
+                    break
+        return finding
+
+    def _one(self, place: Place, attack: Attack) -> Finding:
+        return next(self.play(place, [attack]))
 
 
 def found(attack: Attack, result: CaseResult) -> Finding:
@@ -130,36 +148,8 @@ def last_word(result: CaseResult) -> str:
     return (decided[-1].reason or ADMITTED) if decided else ""
 
 
-def shrunk(place: Place, finding: Finding, bench: Bench) -> Finding:
-    """The smallest attack that fails in the same way: one move of two, then the smallest change of its text."""
-    moves = finding.attack.moves
-    for move in moves if len(moves) > 1 else ():
-        alone = _one(place, single(place, move), bench)
-        if alone.came is finding.came:
-            finding = alone
-            break
-    better = True
-    while better:
-        better = False
-        for attack in _smaller_attacks(place, finding.attack):
-            again = _one(place, attack, bench)
-            if again.came is finding.came:
-                finding, better = again, True
-                break
-    return finding
-
-
 def _smaller_attacks(place: Place, attack: Attack) -> Iterator[Attack]:
     for at, move in enumerate(attack.moves):
         for less in smaller(move):
             moves = (*attack.moves[:at], less, *attack.moves[at + 1 :])
             yield evolve(attack, moves=moves, row=place.row(moves, attack.expected))
-
-
-def _one(place: Place, attack: Attack, bench: Bench) -> Finding:
-    return next(play(place, [attack], bench))
-
-
-def threats_of(moves: Iterable[Move]) -> frozenset[str]:
-    """The ids of the catalogue that these are of."""
-    return frozenset(move.threat for move in moves)

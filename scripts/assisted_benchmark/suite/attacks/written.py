@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -32,9 +33,10 @@ def scenario_of(place: Place, finding: Finding) -> dict[str, Json]:
 
 
 def name_of(finding: Finding) -> str:
-    """A file's name, and the scenario's id."""
-    moves = "-".join(move.id for move in finding.attack.moves)
-    return f"attack-{_NO_NAME.sub('-', moves.lower()).strip('-')}"[:80].rstrip("-")
+    """A file's name, and the scenario's id: what was done, and a few digits for where."""
+    attack = finding.attack
+    moves = _NO_NAME.sub("-", "-".join(move.id for move in attack.moves).lower()).strip("-")
+    return f"attack-{moves[:60].rstrip('-')}-{hashlib.sha256(attack.id.encode()).hexdigest()[:6]}"
 
 
 def text_of_scenario(place: Place, finding: Finding) -> str:
