@@ -132,7 +132,7 @@ def _judged(
             orders[stage].append(order)
     _run(work, "hot", orders["hot"], folders, told.jobs)
     verdicts = _read(said)
-    unmade = [each for each in mutants if verdicts.get(each.name, {}).get("verdict") == "stillborn"]
+    unmade = [each for each in mutants if chooser.cold_too(each, verdicts.get(each.name, {}).get("verdict", ""))]
     _run(work, "cold", [*orders["cold"], *map(chooser.cold_again, unmade)], folders, told.jobs)
     verdicts = _read(said)
     _write(said, [_stamped(each, work / "tree") for each in verdicts.values()])

@@ -36,6 +36,12 @@ class Chooser:
         named = self._naming(mutant) or self._of_file(mutant)
         return "cold", self._told(mutant, self._few_files(self._bounded(mutant, named)))
 
+    def cold_too(self, mutant: Mutant, verdict: str) -> bool:
+        """Whether a fault that was made hot says nothing yet: it could not be made, or import computes with it."""
+        lines = range(mutant.line, mutant.end_line + 1)
+        at_import = not self._reach.imported.get(mutant.file, set()).isdisjoint(lines)
+        return verdict == "stillborn" or (verdict == "survived" and mutant.top > 0 and at_import)
+
     def cold_again(self, mutant: Mutant) -> dict[str, Any]:
         """As a fault that is made cold, whatever it is."""
         reached = self._reaching(mutant) or self._of_file(mutant)
