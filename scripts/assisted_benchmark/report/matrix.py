@@ -67,9 +67,9 @@ def matrix_page(matrix: Matrix, noticed: Sequence[Noticed]) -> str:
 def _page(matrix: Matrix, noticed: Sequence[Noticed]) -> Iterator[str]:
     yield "# Reason matrix"
     yield ""
-    yield "Each cell: killed mutants of all that lack one guard of that reason; `+n` more are explained below. In"
-    yield "brackets, of the cases that meet the reason under them: told something else / more was sent / could not go"
-    yield "on. What it means is in `docs/assurance.md`. Written by `scripts/assisted-benchmark matrix --write`."
+    yield "Each cell: killed mutants of all that lack one guard of that reason; `+n` more are explained below. In brackets:"
+    yield "under how many of them a case had more sent than the whole broker sends. What it means is in"
+    yield "`docs/assurance.md`. Written by `scripts/assisted-benchmark matrix --write`, which counts cases and calls, too."
     yield ""
     yield f"{_summary(matrix)}."
     yield ""
@@ -86,12 +86,11 @@ def _page(matrix: Matrix, noticed: Sequence[Noticed]) -> Iterator[str]:
     yield ""
     yield "## What the oracles notice"
     yield ""
-    yield "| broker | cases | calls | dropped, noticed | corrupted, noticed |"
-    yield "|---|---|---|---|---|"
+    yield "| broker | dropped | corrupted |"
+    yield "|---|---|---|"
     for broker in dict.fromkeys(each.broker for each in noticed):
-        mine = [each for each in noticed if each.broker == broker]
-        told = " | ".join(f"{each.calls - len(each.missed)} of {each.calls}" for each in mine)
-        yield f"| {broker} | {mine[0].cases} | {mine[0].calls} | {told} |"
+        told = (f"{len(each.missed)} unnoticed" if each.missed else "all" for each in noticed if each.broker == broker)
+        yield f"| {broker} | {' | '.join(told)} |"
 
 
 def _why(said: Explained | None) -> str:
@@ -103,10 +102,9 @@ def _why(said: Explained | None) -> str:
 
 def _cell(row: Row) -> str:
     killed, explained = sum(each.killed for each in row.tried), sum(each.explained is not None for each in row.tried)
-    told = "/".join(
-        str(sum(getattr(each, name) for each in row.tried)) for name in ("otherwise", "let_through", "stuck")
-    )
-    return f"{killed} of {len(row.tried)}{f' +{explained}' if explained else ''} ({told})"
+    through = sum(each.let_through > 0 for each in row.tried)
+    more = f" +{explained}" if explained else ""
+    return f"{killed} of {len(row.tried)}{more}{f' ({through})' if through else ''}"
 
 
 def _explained(matrix: Matrix) -> list[Tried]:
