@@ -7,7 +7,7 @@ import json
 import signal
 import sys
 
-from figures import canonical, capability, decision, documents, gateway, ledgers, mutation, suite, wire
+from figures import attacks, canonical, capability, decision, documents, gateway, ledgers, mutation, suite, wire
 from figures.figure import Figure
 from figures.machine import SET_AT_US, machine_factor
 
@@ -21,6 +21,7 @@ _PARTS = {
     "wire": wire.figures,
     "capability": capability.figures,
     "gateway": gateway.figures,
+    "attacks": attacks.figures,
 }
 
 

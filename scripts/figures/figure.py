@@ -12,7 +12,7 @@ from typing import Final
 from attrs import asdict, evolve, field, frozen
 
 # How a figure of such a unit goes with the machine: times shrink on a faster one, rates grow.
-_PER_FACTOR: Final = {"us": -1, "s": -1, "1/s": 1}
+_PER_FACTOR: Final = {"us": -1, "s": -1, "1/s": 1, "1/min": 1}
 
 
 @frozen(kw_only=True)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -93,9 +94,7 @@ def _root(root: Path, recheck: str, sizes: list[int]) -> Path:
         (root / "contracts" / f"measured.{kind}.yaml").write_text(written, encoding="utf-8")
     scenario = {"schema": "assisted-benchmark/scenario@1", "id": "measured", "policy": "measured", "agent": "plan"}
     (root / "fixtures" / "live" / "measured.scenario.yaml").write_text(json.dumps(scenario), encoding="utf-8")
-    subprocess.run(
-        [*_command(root, "lint"), "--write-pins"], cwd=ROOT / "scripts", check=True, stdout=subprocess.DEVNULL
-    )
+    subprocess.run([*_command(root, "lint"), "--write-pins"], cwd=ROOT / "scripts", check=True, capture_output=True)
     return root
 
 
@@ -109,9 +108,14 @@ async def _definition(root: Path) -> Any:
         return tool.model_dump(by_alias=True, exclude_none=True)
 
 
-def _client(command: str, *words: str) -> Any:
+@asynccontextmanager
+async def _client(command: str, *words: str) -> AsyncIterator[Any]:
+    """The SDK's client of a command, of whose standard error (the served case's report) nothing is shown."""
     mcp: Any = import_module("mcp")
-    return mcp.Client(mcp.StdioServerParameters(command=command, args=list(words), env=_ENV))
+    launch = mcp.StdioServerParameters(command=command, args=list(words), env=_ENV)
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:  # noqa: ASYNC230 - it never blocks
+        async with mcp.Client(mcp.stdio_client(launch, errlog=nowhere)) as client:
+            yield client
 
 
 def _serve(root: Path) -> list[str]:
