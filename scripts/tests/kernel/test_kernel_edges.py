@@ -1,8 +1,20 @@
 """Values at the very edge of a bound, and words that are public: each is the one that is written here."""
 
 import pytest
+import rfc8785
 
-from assisted_benchmark.kernel.canonical import canonical_texts
+from assisted_benchmark.kernel import canonical
+from assisted_benchmark.kernel.canonical import (
+    MAX_DEPTH,
+    MAX_NODES,
+    MIB,
+    NOT_PLAIN,
+    canonical_bytes,
+    canonical_texts,
+    parse,
+    parse_telling,
+    plain_strings,
+)
 from assisted_benchmark.kernel.errors import CanonicalError
 from assisted_benchmark.kernel.names import MAX_NAME, name_fault
 from assisted_benchmark.kernel.reasons import Coarse, Layer, Reason, Severity
@@ -32,3 +44,73 @@ def test_texts_with_a_lone_surrogate_have_no_bytes(texts):
     with pytest.raises(CanonicalError) as caught:
         canonical_texts(texts)
     assert caught.value.reason is Reason.MALFORMED_UNICODE
+
+
+PLAIN = [
+    b'{"a":"b"}',
+    b'{"":0}',
+    b'"x"',
+    b"[]",
+    b"{}",
+    b"null",
+    b'["a",{"b":["c","d"]},true,{"e":{"f":-1}}]',
+    '{"\u00e9":"\U0001f600"}'.encode(),
+    b'["\\"\\\\"]',
+    b"[%d,-%d]" % (2**53 - 1, 2**53 - 1),
+    b"[" * MAX_DEPTH + b"]" * MAX_DEPTH,
+]
+
+
+@pytest.mark.parametrize("raw", PLAIN, ids=range(len(PLAIN)))
+def test_a_plain_value_is_called_plain_and_goes_the_fast_way_in_and_out(monkeypatch, raw):
+    def never(*_):
+        raise AssertionError
+
+    for name in ("parse_strictly", "check"):
+        monkeypatch.setattr(canonical, name, never)
+    monkeypatch.setattr(rfc8785, "dumps", never)
+    value, plain = parse_telling(raw)
+    assert plain is True
+    assert canonical_bytes(value) == raw
+
+
+def test_texts_go_the_fast_way_unless_a_key_may_be_ordered_otherwise(monkeypatch):
+    asked = []
+    monkeypatch.setattr(canonical, "canonical_bytes", lambda texts: asked.append(texts) or b"slow")
+    assert canonical_texts({"b": "x", "a": ["y"]}) == b'{"a":["y"],"b":"x"}'
+    assert asked == []
+    assert canonical_texts({"\u00e9": "x"}) == b"slow"
+
+
+def test_texts_have_their_keys_in_the_order_of_utf_16():
+    texts = {"\uffff": "1", "\U0001f600": "2"}
+    assert canonical_texts(texts) == rfc8785.dumps(texts) == '{"\U0001f600":"2","\uffff":"1"}'.encode()
+    assert plain_strings(texts) == NOT_PLAIN
+    assert plain_strings({"\uffff": "\U0001f600"}) == 2
+
+
+@pytest.mark.parametrize("texts", [{"a": "\x00"}, ["\x00"], {"\x00": "a"}])
+def test_texts_with_a_nul_have_no_bytes(texts):
+    with pytest.raises(CanonicalError) as caught:
+        canonical_texts(texts)
+    assert caught.value.reason is Reason.MALFORMED_UNICODE
+
+
+@pytest.mark.parametrize("begin", [b'["', b'["\\u00e9'], ids=["plain", "with an escape"])
+def test_a_larger_bound_holds_on_every_way_in(begin):
+    raw = begin + b"x" * MIB + b'"]'
+    assert len(parse(raw, len(raw))[0]) >= MIB
+    for wrong, bound, reason in (
+        (raw, len(raw) - 1, Reason.TOO_LARGE),
+        (raw[:-1], 2 * MIB, Reason.MALFORMED_CALL),
+    ):
+        with pytest.raises(CanonicalError) as caught:
+            parse(wrong, bound)
+        assert caught.value.reason is reason
+
+
+def test_as_many_values_as_are_allowed_are_plain_and_one_more_is_not():
+    assert plain_strings([0] * (MAX_NODES - 1)) == 0
+    assert plain_strings([0] * MAX_NODES) == NOT_PLAIN
+    assert plain_strings(dict.fromkeys(map(str, range(MAX_NODES - 1)))) == MAX_NODES - 1
+    assert plain_strings(dict.fromkeys(map(str, range(MAX_NODES)))) == NOT_PLAIN
