@@ -104,7 +104,7 @@ class Player:
                 yield found(attack, self._bench.run(case, case.id).result)
 
     def shrunk(self, place: Place, finding: Finding) -> Finding:
-        """The smallest attack that fails: one move of two, if it fails alone; then the least change that fails alike."""
+        """The smallest attack that fails: one move of two, if it fails alone; then the least change that fails so."""
         moves = finding.attack.moves
         for move in moves if len(moves) > 1 else ():
             alone = self._one(place, single(place, move))
