@@ -24,6 +24,7 @@ _COMPUTED: Final[dict[type[ast.operator], type[ast.operator]]] = {
     ast.Mod: ast.Mult, ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.BitXor: ast.BitAnd,
     ast.LShift: ast.RShift, ast.RShift: ast.LShift,
 }  # fmt: skip
+_SAYS_THE_DEFAULT: Final = frozenset({"to_bytes", "from_bytes"})
 _TYPES_ONLY: Final = frozenset({"cast", "isinstance", "issubclass", "TypeVar", "NewType", "overload"})
 _TEXTS: Final = (ast.JoinedStr, ast.Constant, ast.List, ast.Tuple)
 
@@ -276,7 +277,8 @@ class _Finder(ast.NodeVisitor):
             if keyword.arg is not None:
                 rest = node.keywords[:index] + node.keywords[index + 1 :]
                 self._add(node, ast.Call(node.func, node.args, rest))
-        if len(node.args) > 1 and not isinstance(node.args[-1], ast.Starred):
+        by_habit = isinstance(node.func, ast.Attribute) and node.func.attr in _SAYS_THE_DEFAULT
+        if len(node.args) > 1 and not by_habit and not isinstance(node.args[-1], ast.Starred):
             self._add(node, ast.Call(node.func, node.args[:-1], node.keywords))
 
     def visit_Subscript(self, node: ast.Subscript) -> None:

@@ -1,5 +1,7 @@
 """Values at the very edge of a bound, and words that are public: each is the one that is written here."""
 
+from pathlib import Path
+
 import pytest
 import rfc8785
 
@@ -15,9 +17,11 @@ from assisted_benchmark.kernel.canonical import (
     parse_telling,
     plain_strings,
 )
-from assisted_benchmark.kernel.errors import CanonicalError
+from assisted_benchmark.kernel.clock import SystemClock
+from assisted_benchmark.kernel.errors import CanonicalError, LedgerError, Problem
 from assisted_benchmark.kernel.names import MAX_NAME, name_fault
 from assisted_benchmark.kernel.reasons import Coarse, Layer, Reason, Severity
+from assisted_benchmark.kernel.strict_json import is_crowded, parse_strictly, strings_in
 from assisted_benchmark.kernel.text import invisible
 
 
@@ -114,3 +118,82 @@ def test_as_many_values_as_are_allowed_are_plain_and_one_more_is_not():
     assert plain_strings([0] * MAX_NODES) == NOT_PLAIN
     assert plain_strings(dict.fromkeys(map(str, range(MAX_NODES - 1)))) == MAX_NODES - 1
     assert plain_strings(dict.fromkeys(map(str, range(MAX_NODES)))) == NOT_PLAIN
+
+
+def test_integers_are_plain_up_to_the_safe_ones():
+    assert [plain_strings(sign * (2**53 - 1)) for sign in (1, -1)] == [0, 0]
+    assert [plain_strings(sign * 2**53) for sign in (1, -1)] == [NOT_PLAIN, NOT_PLAIN]
+    assert [plain_strings(value) for value in (True, False, None, 1.0)] == [0, 0, 0, NOT_PLAIN]
+
+
+def test_a_value_is_plain_down_to_the_greatest_depth():
+    def nested(levels, inner):
+        return inner if not levels else [nested(levels - 1, inner)]
+
+    assert plain_strings(nested(MAX_DEPTH - 1, "x")) == 1
+    assert plain_strings(nested(MAX_DEPTH + 1, "x")) == NOT_PLAIN
+
+
+def test_the_boot_is_named_by_what_the_system_calls_it(monkeypatch):
+    files = {Path("/proc/sys/kernel/random/boot_id"): "the-boot\n"}
+
+    def read(path, encoding):
+        if path not in files:
+            raise FileNotFoundError(path)
+        return files[path]
+
+    monkeypatch.setattr(Path, "read_text", read)
+    assert SystemClock().boot_id == "the-boot"
+    files.clear()
+    assert SystemClock().boot_id.startswith("boot-minute-")
+
+
+def test_a_long_file_name_is_told_whole():
+    assert str(Problem(Reason.UNREADABLE, "no", "a" * 4096)) == f"no (unreadable) at {'a' * 4096}"
+
+
+def test_an_error_has_its_reason_and_detail_as_its_arguments():
+    assert LedgerError(Reason.LEDGER_MISSING, "no ledger").args == (Reason.LEDGER_MISSING, "no ledger")
+
+
+@pytest.mark.parametrize(
+    ("raw", "strings"),
+    [
+        pytest.param(b"[1]", 0, id="none"),
+        pytest.param(b'{"a":"b"}', 2, id="a key and a value"),
+        pytest.param(rb'["\"", "x"]', 2, id="an escaped quote"),
+        pytest.param(rb'["\\", "x"]', 2, id="an escaped backslash at the end"),
+        pytest.param(rb'["\\\"", "x"]', 2, id="both"),
+        pytest.param(rb'["\n", "x"]', 2, id="another escape"),
+    ],
+)
+def test_the_strings_of_a_text_are_counted_without_reading_it(raw, strings):
+    assert strings_in(raw) == strings
+
+
+@pytest.mark.parametrize(
+    ("piece", "times"),
+    [
+        pytest.param(b",", MAX_NODES, id="commas"),
+        pytest.param(b"[", MAX_NODES, id="lists"),
+        pytest.param(b"{", MAX_NODES, id="objects"),
+        pytest.param(b"[{", MAX_NODES // 2, id="lists and objects"),
+        pytest.param(b'"",', MAX_NODES, id="strings, and a comma after each"),
+        pytest.param(b'""', 2 * MAX_NODES, id="strings alone"),
+    ],
+)
+def test_a_text_is_crowded_from_one_value_too_many_on(piece, times):
+    assert is_crowded(piece * times)
+    assert not is_crowded(piece * (times - 1))
+
+
+def test_what_stands_within_a_string_crowds_nothing():
+    for inner in (b",", b"[", b"{"):
+        assert not is_crowded(b'["' + inner * MAX_NODES + b'"]')
+
+
+def test_a_nul_is_the_reason_only_where_it_stands():
+    for raw, reason in ((b"\x00", Reason.MALFORMED_UNICODE), (b"x\x00", Reason.MALFORMED_CALL)):
+        with pytest.raises(CanonicalError) as caught:
+            parse_strictly(raw)
+        assert (caught.value.reason, caught.value.offset) == (reason, 0)
