@@ -15,58 +15,25 @@ import re
 import socket
 import ssl
 from collections.abc import Callable
-from ipaddress import ip_address
-from typing import Final, NamedTuple
+from typing import Final
 
 import httpcore2
-import httpx2
 
 from assisted_benchmark.kernel.clock import SECOND, Clock, Deadline, Instant
 from assisted_benchmark.kernel.errors import MisuseError
+from assisted_benchmark.kernel.origin import Origin
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.redact import REDACTED
 from assisted_benchmark.kernel.sending import NotSent
 from assisted_benchmark.ledger.protocol import Claimed
 from assisted_benchmark.mutation.http_outcomes import MAX_ANSWER, Broken, unbelievable
 from assisted_benchmark.mutation.ports import HttpReply, Reply, Request
+from assisted_benchmark.wire.http_connecting import connect, seconds, trusted_by_machine
 
-_NAME: Final = r"(?:[a-z0-9-]{1,63}\.){0,9}[a-z0-9-]{1,63}"
-_ORIGIN: Final = re.compile(rf"(https?)://({_NAME}|\[[0-9a-f:.]{{2,45}}\])(?::([1-9][0-9]{{0,4}}))?")
 _BEARER: Final = re.compile(r"[A-Za-z0-9._~+/-]{1,4096}={0,2}")
 _TARGET: Final = re.compile(r"/[\x21-\x7e]*")
 _HEAD: Final = 1 << 16  # bytes taken beyond an answer's body
-_MOST_SECONDS: Final = 86_400.0  # more than this no socket waits
 _CLOSING_NS: Final = SECOND // 4  # how long the other side has to close after its answer
-
-
-class Origin(NamedTuple):
-    """Where requests go, and nowhere else."""
-
-    scheme: str
-    host: str
-    port: int
-
-    @classmethod
-    def parse(cls, text: str) -> Origin:
-        """From `https://host[:port]`; `http` only to this machine itself, where nobody listens in.
-
-        Raises:
-            MisuseError: it is no origin, or one that must not be spoken to in the clear.
-        """
-        match = _ORIGIN.fullmatch(text)
-        if match is None or int(match[3] or 1) > 65_535:
-            # Not shown: who writes more than an origin may have written a password.
-            raise MisuseError(Reason.MISUSE, "this is no origin; write `https://host` or `https://host:port`")
-        scheme, host = match[1], match[2].strip("[]")
-        if scheme == "http" and not _is_loopback(host):
-            raise MisuseError(Reason.MISUSE, f"`{host:.80}` is not this machine; only `https` goes there")
-        return cls(scheme, host, int(match[3] or (443 if scheme == "https" else 80)))
-
-    @property
-    def authority(self) -> str:
-        """As the Host header has it."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == (443 if self.scheme == "https" else 80) else f"{host}:{self.port}"
 
 
 class HttpEndpoint:
@@ -94,7 +61,7 @@ class HttpEndpoint:
         self._clock = clock
         self._bearer = bearer.encode()
         self._max_answer = max_answer
-        self._tls = (tls or httpx2.create_ssl_context(trust_env=False)) if self._origin.scheme == "https" else None
+        self._tls = (tls or trusted_by_machine()) if self._origin.scheme == "https" else None
         self._headers = [
             ("Host", self._origin.authority),
             ("Connection", "close"),
@@ -116,7 +83,7 @@ class HttpEndpoint:
         if _TARGET.fullmatch(request.target) is None:
             return NotSent(Reason.SERVER_UNAVAILABLE, "the target is no path")
         try:
-            connected = self._connect(deadline)
+            connected = connect(self._origin, self._tls, deadline)
         except OSError:  # why not is the system's to say, in words that vary: that none stands is enough
             return NotSent(Reason.SERVER_UNAVAILABLE, "no connection stands")
         with connected:
@@ -137,26 +104,6 @@ class HttpEndpoint:
             if stream.wrote is None:
                 return NotSent(Reason.SERVER_UNAVAILABLE, "no time was left to write, or it is no request")
             return broken.uncertain(stream.wrote)
-
-    def _connect(self, deadline: Deadline) -> socket.socket:
-        """A connection that stands, TLS included; OSError if none comes to stand in time."""
-        # The system's own look-up of a name knows no deadline; an address needs none.
-        for family, kind, protocol, _, address in socket.getaddrinfo(
-            self._origin.host, self._origin.port, type=socket.SOCK_STREAM
-        ):
-            connected = socket.socket(family, kind, protocol)
-            try:
-                connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # the body does not wait for anything
-                connected.settimeout(_seconds(deadline))
-                connected.connect(address)
-                if self._tls is not None:
-                    connected.settimeout(_seconds(deadline))
-                    connected = self._tls.wrap_socket(connected, server_hostname=self._origin.host)
-            except OSError:
-                connected.close()  # and the next of its addresses is tried
-            else:
-                return connected
-        raise TimeoutError
 
     def _converse(self, request: Request, stream: _Stream) -> HttpReply:
         sized = [("Content-Type", "application/json"), ("Content-Length", str(len(request.body)))]
@@ -215,7 +162,7 @@ class _Stream(httpcore2.NetworkStream):
         self.ended = False
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 - the deadline says how long
-        self._socket.settimeout(_seconds(self._deadline))
+        self._socket.settimeout(seconds(self._deadline))
         data = self._socket.recv(max_bytes)
         self._room -= len(data)
         if self._room < 0:
@@ -228,32 +175,17 @@ class _Stream(httpcore2.NetworkStream):
         while view:
             if self.wrote is None and not self._gate():
                 raise _GateClosedError
-            self._socket.settimeout(_seconds(self._deadline))
+            self._socket.settimeout(seconds(self._deadline))
             self.wrote = self.wrote or self._clock.now()
             view = view[self._socket.send(view) :]
 
     def goes_on(self) -> bool:
         """Whether anything more comes before the other side closes, which it was asked to do after its answer."""
         try:
-            self._socket.settimeout(_seconds(self._deadline.child(_CLOSING_NS)))
+            self._socket.settimeout(seconds(self._deadline.child(_CLOSING_NS)))
             return not self.ended and self._socket.recv(1) != b""
         except OSError:
             return False
 
     def close(self) -> None:
         """Nothing: who opened the socket closes it."""
-
-
-def _seconds(deadline: Deadline) -> float:
-    """What is left, for a socket; TimeoutError if nothing is."""
-    left = deadline.remaining_ns()
-    if not left:
-        raise TimeoutError
-    return min(left / SECOND, _MOST_SECONDS)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -13,7 +13,7 @@ from assisted_benchmark.kernel.clock import Clock, Deadline, Instant
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.sending import Uncertain
 from assisted_benchmark.wire.asking import CANCEL, ELICITATION, Asking, Requests, asked_for_input, going_on
-from assisted_benchmark.wire.channel import Channel
+from assisted_benchmark.wire.carrier import Carrier
 from assisted_benchmark.wire.exchange import Exchange
 from assisted_benchmark.wire.frames import (
     CANCELLED,
@@ -34,7 +34,7 @@ class Calls:
     """One call at a time, by whoever holds the session; `cancel` may come from any thread."""
 
     def __init__(
-        self, channel: Channel, inbox: Inbox, exchange: Exchange, clock: Clock, limits: Limits, capabilities: Json
+        self, channel: Carrier, inbox: Inbox, exchange: Exchange, clock: Clock, limits: Limits, capabilities: Json
     ) -> None:
         self._channel = channel
         self._inbox = inbox
@@ -140,8 +140,9 @@ class Calls:
     ) -> CallEnd:
         told = False
         while not self._inbox.answers:
-            if self._channel.eof:
-                return Uncertain(Reason.OUTCOME_UNKNOWN, "the server ended before it answered", wrote)
+            lost = self._channel.lost(request_id)
+            if lost:
+                return Uncertain(Reason.OUTCOME_UNKNOWN, lost, wrote)
             if asking is not None:
                 deadline = asking.go_on(deadline)
                 self._answer(asking)

@@ -13,6 +13,7 @@ from collections import deque
 from typing import Final
 
 from assisted_benchmark.kernel.clock import Deadline
+from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.wire.frames import Bad, Splitter
 
 _CHUNK: Final = 1 << 16
@@ -56,6 +57,11 @@ class Channel:
         self.more = False
         self.mid_frame = False
 
+    @property
+    def reason(self) -> Reason:
+        """Why the server can no longer be asked, where that is so."""
+        return Reason.SERVER_UNAVAILABLE
+
     def wait(self, deadline: Deadline, *, writing: bool = False) -> bool:
         """Sleep until something happens and take it in; False if nothing did before the deadline.
 
@@ -85,6 +91,20 @@ class Channel:
     def clear(self) -> bool:
         """Whether a new frame may begin: nothing of another one is left to write."""
         return not self._outbox
+
+    def framed(self, frame: bytes) -> bytes:
+        """A frame is written as it is."""
+        return frame
+
+    def lost(self, request_id: int) -> str:  # noqa: ARG002 - all of them, or none
+        """Why this request gets no answer any more, or nothing."""
+        return "the server ended before it answered" if self.eof else ""
+
+    def agreed(self, version: str) -> None:
+        """Pipes are the same in every version."""
+
+    def settle(self) -> None:
+        """Nothing is kept for a request."""
 
     def write(self, data: memoryview) -> int:
         """Write what the pipe takes now and say how much that was."""

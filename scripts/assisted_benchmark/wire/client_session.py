@@ -1,4 +1,4 @@
-"""A strict MCP client of one server process, in both protocol eras: exact call out, at most once.
+"""A strict MCP client of one server, in both protocol eras: exact call out, at most once.
 
 One thread at a time asks and waits; it does all reading and writing itself, so a session costs
 no thread and a round trip no hand-over. What the server sends meanwhile is judged as it comes:
@@ -26,6 +26,7 @@ from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.sending import NotSent
 from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.wire.calling import Calls
+from assisted_benchmark.wire.carrier import Carrier
 from assisted_benchmark.wire.channel import Channel
 from assisted_benchmark.wire.connecting import complete, connect
 from assisted_benchmark.wire.exchange import Exchange
@@ -34,40 +35,22 @@ from assisted_benchmark.wire.outcomes import CallEnd, Connected, Era, Limits, Od
 from assisted_benchmark.wire.relay import NO_RELAY, Relay
 
 
-class ClientSession:
-    """One server process as its client sees it. Owns the descriptors that it is given.
+class Session:
+    """One server as its client sees it, over any carrier; it owns the carrier.
 
     `connect`, `list_tools` and `call` take turns; `cancel` may come from any thread. The
     stateless era is tried first unless `era` says which one it is.
     """
 
-    def __init__(
-        self,
-        read_fd: int,
-        write_fd: int,
-        stderr_fd: int | None,
-        clock: Clock,
-        *,
-        limits: Limits | None = None,
-        capabilities: Json = None,
-        era: Era | None = None,
-    ) -> None:
-        self._clock = clock
-        self._limits = limits or Limits()
+    def __init__(self, carrier: Carrier, clock: Clock, limits: Limits, capabilities: Json, era: Era | None) -> None:
+        self._limits = limits
         self._capabilities: Json = capabilities or {}
         self._era = era
-        self._channel = Channel(
-            read_fd,
-            write_fd,
-            stderr_fd,
-            max_line=self._limits.line,
-            max_tail=self._limits.stderr_tail,
-            max_outbox=self._limits.outbox,
-        )
-        self._inbox = Inbox(self._channel, self._limits)
-        self._exchange = Exchange(self._channel, self._inbox, clock)
+        self._channel = carrier
+        self._inbox = Inbox(carrier, limits)
+        self._exchange = Exchange(carrier, self._inbox, clock)
         self._turn = threading.Lock()
-        self._calls = Calls(self._channel, self._inbox, self._exchange, clock, self._limits, self._capabilities)
+        self._calls = Calls(carrier, self._inbox, self._exchange, clock, limits, self._capabilities)
 
     @property
     def closed(self) -> bool:
@@ -211,6 +194,32 @@ class ClientSession:
     def _require_turn(self, deadline: Deadline) -> None:
         if not self._take_turn(deadline):
             raise ServerError(Reason.DEADLINE_EXCEEDED, "another call holds the session")
+
+
+class ClientSession(Session):
+    """A session with one server process. Owns the descriptors that it is given."""
+
+    def __init__(
+        self,
+        read_fd: int,
+        write_fd: int,
+        stderr_fd: int | None,
+        clock: Clock,
+        *,
+        limits: Limits | None = None,
+        capabilities: Json = None,
+        era: Era | None = None,
+    ) -> None:
+        limits = limits or Limits()
+        channel = Channel(
+            read_fd,
+            write_fd,
+            stderr_fd,
+            max_line=limits.line,
+            max_tail=limits.stderr_tail,
+            max_outbox=limits.outbox,
+        )
+        super().__init__(channel, clock, limits, capabilities, era)
 
 
 def _tools(page: dict[str, Json]) -> list[Json]:

@@ -106,6 +106,7 @@ class _Connecting:
         version = found.get("protocolVersion")
         if version not in HANDSHAKE_VERSIONS:
             raise ServerError(Reason.PROTOCOL_MISMATCH, f"the server answers with the version {shown(str(version))}")
+        self._exchange.channel.agreed(version)
         self._exchange.inbox.send(write_notification("notifications/initialized", {}))
         return Connected(Era.HANDSHAKE, version, found.get("serverInfo"), as_object(found.get("capabilities")))
 
@@ -117,7 +118,8 @@ class _Connecting:
         params: Json = {"notifications": {"toolsListChanged": True}, "_meta": self._exchange.envelope}
         frame = write_request(request_id, "subscriptions/listen", params)
         self._exchange.transmit(request_id, frame, deadline, always)
-        while not inbox.subscribed and not inbox.deaf and not self._exchange.closed and self._exchange.wait(deadline):
+        lost = self._exchange.channel.lost
+        while not (inbox.subscribed or inbox.deaf or lost(request_id)) and self._exchange.wait(deadline):
             pass
         if not inbox.subscribed and not inbox.deaf:
             inbox.lose_subscription("the server did not acknowledge the subscription to its tool list")

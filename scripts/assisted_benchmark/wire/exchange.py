@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from assisted_benchmark.kernel.canonical import Json
 from assisted_benchmark.kernel.clock import Clock, Deadline, Instant
 from assisted_benchmark.kernel.errors import ServerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.sending import NotSent, Uncertain
-from assisted_benchmark.wire.channel import Channel
+from assisted_benchmark.wire.carrier import Carrier
 from assisted_benchmark.wire.frames import Bad, Response, write_request
 from assisted_benchmark.wire.inbox import Inbox
+
+_ENDED: Final = "the server ended before it answered"
 
 
 class Exchange:
@@ -20,7 +23,7 @@ class Exchange:
     `cancelled` is the last call that was cancelled, by its id, and why. Other threads set it.
     """
 
-    def __init__(self, channel: Channel, inbox: Inbox, clock: Clock) -> None:
+    def __init__(self, channel: Carrier, inbox: Inbox, clock: Clock) -> None:
         self.channel = channel
         self.inbox = inbox
         self.envelope: dict[str, Json] = {}
@@ -45,8 +48,9 @@ class Exchange:
         try:
             sent = self.transmit(request_id, write_request(request_id, method, params), deadline, always)
             while not self.inbox.answers:
-                if self.closed:
-                    raise ServerError(Reason.SERVER_UNAVAILABLE, f"the server ended before it answered {method}")
+                lost = self.channel.lost(request_id) or (_ENDED if self.closed else "")
+                if lost:
+                    raise ServerError(self.channel.reason, f"{lost} {method}")
                 if not isinstance(sent, Instant) or not self.wait(deadline):
                     raise ServerError(Reason.DEADLINE_EXCEEDED, f"no answer to {method} came in time")
             answer = self.inbox.answers[0]
@@ -64,7 +68,7 @@ class Exchange:
         Until that byte the request can be cancelled, and `gate` is asked right before it.
         """
         channel = self.channel
-        view = memoryview(frame)
+        view = memoryview(channel.framed(frame))
         wrote: Instant | None = None
         try:
             while not self.closed:

@@ -9,7 +9,7 @@ from assisted_benchmark.kernel.clock import Instant
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.sending import Uncertain
 from assisted_benchmark.kernel.text import shown
-from assisted_benchmark.wire.channel import Channel
+from assisted_benchmark.wire.carrier import Carrier
 from assisted_benchmark.wire.frames import (
     CANCELLED,
     META_SUBSCRIPTION,
@@ -38,7 +38,7 @@ class Inbox:
     `on_request` says whether it takes in a request of the server's, `on_cancelled` hears which one it takes back.
     """
 
-    def __init__(self, channel: Channel, limits: Limits) -> None:
+    def __init__(self, channel: Carrier, limits: Limits) -> None:
         self._channel = channel
         self._limits = limits
         self.on_request: Callable[[Request], bool] = _refused
@@ -71,6 +71,7 @@ class Inbox:
         """No request is awaited any more; whatever still comes for the last one is late."""
         self._awaited = None
         self._watch = None
+        self._channel.settle()
 
     def expect_subscription(self, request_id: int) -> None:
         """From now on this id is the one subscription's."""
