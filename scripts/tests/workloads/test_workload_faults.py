@@ -139,3 +139,10 @@ def test_what_declares_no_fault_is_refused(value):
     with pytest.raises(InputError) as caught:
         Fault.parse(value)
     assert caught.value.reason is Reason.WRONG_VALUE
+
+
+@pytest.mark.parametrize("value", [{"kind": "garbage", "how": "title"}, {"kind": "drift_tools", "how": "colour"}])
+def test_only_a_list_drifts_in_a_way_and_only_in_one_that_there_is(value):
+    with pytest.raises(InputError) as refused:
+        Fault.parse(value)
+    assert refused.value.reason is Reason.WRONG_VALUE
