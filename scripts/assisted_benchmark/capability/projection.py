@@ -22,7 +22,7 @@ from assisted_benchmark.capability.call import Call, ManagementCall, OperationCa
 from assisted_benchmark.capability.registry import MANAGEMENT, Operation, Registry
 from assisted_benchmark.capability.tool_schemas import ToolSchemas
 from assisted_benchmark.contract.json_schema import Checker, Fault
-from assisted_benchmark.kernel.canonical import Json, canonical_bytes, parse
+from assisted_benchmark.kernel.canonical import Json, canonical_bytes, parse_telling, plain_bytes
 from assisted_benchmark.kernel.errors import CanonicalError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import did_you_mean, shown
@@ -85,18 +85,18 @@ class Projection:
             hint = did_you_mean(name, self._by_name)
             return _unfit(Reason.UNKNOWN_TOOL, f"there is no tool `{shown(name, 80)}`{f'; {hint}' if hint else ''}")
         try:
-            value = parse(arguments, self.registry.bounds.envelope_bytes)
+            value, plain = parse_telling(arguments, self.registry.bounds.envelope_bytes)
         except CanonicalError as error:
             return _unfit(error.reason, error.detail)
         if type(value) is not dict:
             return _unfit(Reason.ARGUMENTS_NOT_OBJECT, "the arguments are not a JSON object")
         if tool.operation is None:
             return self._fault(tool, value) or ManagementCall(name=tool.management, arguments=value)
-        return self._operation_call(tool, tool.operation, value)
+        return self._operation_call(tool, tool.operation, value, plain)
 
-    def _operation_call(self, tool: Projected, operation: Operation, value: Json) -> OperationCall | Unfit:
+    def _operation_call(self, tool: Projected, operation: Operation, value: Json, plain: bool) -> OperationCall | Unfit:
         inner = value.get("input")
-        written = canonical_bytes(inner)
+        written = plain_bytes(inner) if plain else canonical_bytes(inner)
         most = self.registry.bounds.parameters_bytes
         if len(written) > most:
             return _unfit(Reason.TOO_LARGE, f"{len(written)} bytes where {most} are allowed", "/input")
