@@ -67,9 +67,9 @@ def matrix_page(matrix: Matrix, noticed: Sequence[Noticed]) -> str:
 def _page(matrix: Matrix, noticed: Sequence[Noticed]) -> Iterator[str]:
     yield "# Reason matrix"
     yield ""
-    yield "Each cell: killed mutants of all that lack one guard of that reason; `+n` more are explained below. In brackets:"
-    yield "under how many of them a case had more sent than the whole broker sends. What it means is in"
-    yield "`docs/assurance.md`. Written by `scripts/assisted-benchmark matrix --write`, which counts cases and calls, too."
+    yield "Each cell: killed mutants of all that lack one guard of that reason; `+n` more are explained below. In"
+    yield "brackets: under how many of them a case had more sent than the whole broker sends. What it means is in"
+    yield "`docs/assurance.md`. Written by `scripts/assisted-benchmark matrix --write`; its output counts calls, too."
     yield ""
     yield f"{_summary(matrix)}."
     yield ""
