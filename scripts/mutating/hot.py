@@ -118,11 +118,12 @@ class HotServer:
         code = next((each for each in _codes(module) if _is_top(each, mutant)), None)
         if code is None:
             return False
-        functions = self._functions[_place(code)]
-        if not functions or any(each.__code__.co_freevars != code.co_freevars for each in functions):
+        # What the function made before, a check or a handler that is kept somewhere, has code of its own within it.
+        exchanged = [(each, new) for new in (code, *_codes(code)) for each in self._functions.get(_place(new), ())]
+        if not exchanged or any(old.__code__.co_freevars != new.co_freevars for old, new in exchanged):
             return False
-        for function in functions:
-            function.__code__ = code
+        for function, new in exchanged:
+            function.__code__ = new
         return True
 
 

@@ -102,16 +102,14 @@ class Recorder:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             self._seen[item.nodeid] = time.process_time() - cpu, time.monotonic() - wall, self._starts
             self._coverage.switch_context("")
+            file = item.nodeid.partition("::")[0]
+            self._left[file].discard(item.nodeid)
+            if not self._left[file]:
+                self._write(file)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.outcome != "passed":
             self._bad.add(report.nodeid)
-
-    def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        file = nodeid.partition("::")[0]
-        self._left[file].discard(nodeid)
-        if not self._left[file]:
-            self._write(file)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         for name in self._records:
