@@ -78,7 +78,9 @@ def write(path: Path, data: bytes) -> None:
     """
     draft = path.with_name(f".{path.name}.draft")
     try:
-        draft.write_bytes(data)
+        draft.unlink(missing_ok=True)  # one that was left behind, or a link that leads elsewhere
+        with draft.open("xb") as out:  # which no link is followed by
+            out.write(data)
         draft.replace(path)
     except BaseException:
         draft.unlink(missing_ok=True)

@@ -411,6 +411,9 @@ def test_a_file_is_written_whole_in_place_of_a_link_or_not_at_all(tmp_path):
     link.symlink_to(other)
     write(link, b"new")
     assert (other.read_bytes(), link.read_bytes(), link.is_symlink()) == (b"kept", b"new", False)
+    (tmp_path / ".link.draft").symlink_to(other)
+    write(link, b"new")
+    assert (other.read_bytes(), link.read_bytes(), link.is_symlink()) == (b"kept", b"new", False)
     (tmp_path / ".link.draft").mkdir()
     with pytest.raises(OSError):
         write(link, b"newer")
