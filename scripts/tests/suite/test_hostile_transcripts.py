@@ -52,6 +52,16 @@ def place_of(data, sample=""):
         pytest.param(b'{"a":' * 200_000, (Reason.TOO_DEEP, 1, 1), id="deep objects"),
         pytest.param(b"[" + b"9" * 5000 + b"]", (Reason.TOO_LARGE, 1, 1), id="a number of many digits"),
         pytest.param(b"[" + b"0," * reading.MAX_VALUES + b"0]", (Reason.TOO_LARGE, 0, 1), id="many values"),
+        pytest.param(
+            b'{"a":1}\n' + (b"[" + b"0," * (reading.MAX_VALUES // 2) + b"0]\n") * 2,
+            (Reason.TOO_LARGE, 0, 1),
+            id="many values in several lines",
+        ),
+        pytest.param(
+            b'{"eval":{},"samples":[{"id":1,"attachments":{},"messages":[{"a":' + b"[" * 900 + b"]" * 900 + b"}]}]}",
+            (Reason.TOO_DEEP, 1, 1),
+            id="deep with attachments",
+        ),
         pytest.param(b" " * (reading.MAX_BYTES + 1), (Reason.TOO_LARGE, 0, 0), id="many bytes"),
         pytest.param(samples.lines(samples.call(1, "x", {}), {"id": 7}), (Reason.WRONG_VALUE, 2, 1), id="no message"),
         pytest.param(

@@ -44,11 +44,16 @@ def read_transcript(data: bytes, file: str, sample: str = "") -> Transcript:
         raise refused(Reason.TOO_LARGE, f"the transcript has more than {MAX_BYTES} bytes", file, hint=SHORTER)
     if inspect_log.is_archive(data):
         name, data = inspect_log.unpacked(data, file, sample, MAX_BYTES)
+        _require_few_values(data, f"{file}!{name}")
         rows: Sequence[Row] = (Row({"eval": {}, "samples": [_loads(data, f"{file}!{name}")]}, 0),)
         sample = ""
     else:
+        _require_few_values(data, file)
         rows = _rows(data, file)
-    made = _made(rows, file, sample)
+    try:
+        made = _made(rows, file, sample)
+    except RecursionError as error:  # what could just be parsed may still be too deep to be walked
+        raise refused(Reason.TOO_DEEP, "nested too deeply", file, 1, 1) from error
     if len(made.entries) > MOST:
         raise refused(Reason.TOO_LARGE, f"the transcript has more than {MOST} calls", file, hint=SHORTER)
     return made
@@ -72,6 +77,11 @@ def _made(rows: Sequence[Row], file: str, sample: str) -> Transcript:
     raise refused(Reason.WRONG_VALUE, "this is no transcript of a known format", file, 1, 1, _KNOWN)
 
 
+def _require_few_values(data: bytes, file: str) -> None:
+    if sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise refused(Reason.TOO_LARGE, f"more than {MAX_VALUES} values", file, 0, 1, SHORTER)
+
+
 def _rows(data: bytes, file: str) -> list[Row]:
     """One value of the whole file, or one of each line."""
     lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
@@ -91,8 +101,6 @@ def _loads(data: bytes, file: str, line: int = 0) -> Json:
     """One JSON value, where numbers may be whatever Python's own writer leaves: arguments are judged later."""
     if data.startswith(b"\xef\xbb\xbf"):
         raise refused(Reason.MALFORMED_UNICODE, "a byte order mark at the start", file, 1, 1, "save it without")
-    if sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
-        raise refused(Reason.TOO_LARGE, f"more than {MAX_VALUES} values", file, line, 1, SHORTER)
     try:
         return _DECODER.decode(data.decode())
     except UnicodeDecodeError as error:
