@@ -13,7 +13,7 @@ from mutating.reach import Reach
 _MOST: Final = 250
 _CPU: Final = 4.0
 _SLOW: Final = 3
-_COLD_FILES: Final = 6
+_COLD_FILES: Final = 12
 
 
 class Chooser:
@@ -105,7 +105,7 @@ class Chooser:
                 files.append(file)
             if file in files:
                 kept.append(place)
-        return kept[:120]
+        return kept
 
     def _told(self, mutant: Mutant, tests: list[int], *, hot: bool = False) -> dict[str, Any]:
         chosen = [self._reach.tests[place] for place in tests]

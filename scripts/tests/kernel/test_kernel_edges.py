@@ -1,11 +1,12 @@
 """Values at the very edge of a bound, and words that are public: each is the one that is written here."""
 
+import time
 from pathlib import Path
 
 import pytest
 import rfc8785
 
-from assisted_benchmark.kernel import canonical
+from assisted_benchmark.kernel import canonical, clock
 from assisted_benchmark.kernel.canonical import (
     MAX_DEPTH,
     MAX_NODES,
@@ -17,11 +18,12 @@ from assisted_benchmark.kernel.canonical import (
     parse_telling,
     plain_strings,
 )
-from assisted_benchmark.kernel.clock import SystemClock
+from assisted_benchmark.kernel.clock import Deadline, ManualClock, SystemClock
 from assisted_benchmark.kernel.errors import CanonicalError, LedgerError, Problem
 from assisted_benchmark.kernel.names import MAX_NAME, name_fault
+from assisted_benchmark.kernel.pointers import steps_of
 from assisted_benchmark.kernel.reasons import Coarse, Layer, Reason, Severity
-from assisted_benchmark.kernel.strict_json import is_crowded, parse_strictly, strings_in
+from assisted_benchmark.kernel.strict_json import check, is_crowded, parse_strictly, strings_in
 from assisted_benchmark.kernel.text import invisible
 
 
@@ -113,11 +115,25 @@ def test_a_larger_bound_holds_on_every_way_in(begin):
         assert caught.value.reason is reason
 
 
-def test_as_many_values_as_are_allowed_are_plain_and_one_more_is_not():
-    assert plain_strings([0] * (MAX_NODES - 1)) == 0
-    assert plain_strings([0] * MAX_NODES) == NOT_PLAIN
-    assert plain_strings(dict.fromkeys(map(str, range(MAX_NODES - 1)))) == MAX_NODES - 1
-    assert plain_strings(dict.fromkeys(map(str, range(MAX_NODES)))) == NOT_PLAIN
+def test_as_many_values_as_are_allowed_are_plain_and_one_more_is_not(monkeypatch):
+    monkeypatch.setattr(canonical, "MAX_NODES", 5)
+    assert [plain_strings([0] * count) for count in (4, 5)] == [0, NOT_PLAIN]
+    assert [plain_strings(dict.fromkeys("abcde"[:count])) for count in (4, 5)] == [4, NOT_PLAIN]
+    assert [plain_strings([["a"], {"b": inner}]) for inner in (1, [1])] == [2, NOT_PLAIN]
+
+
+def test_as_many_values_as_are_allowed_pass_the_check_and_one_more_does_not():
+    check([[1], 2], max_nodes=4)
+    check({"a": {"b": 1}}, max_nodes=3)
+    for value, most in (([[1], 2], 3), ({"a": {"b": 1}}, 2)):
+        with pytest.raises(CanonicalError) as caught:
+            check(value, max_nodes=most)
+        assert caught.value.reason is Reason.TOO_LARGE
+
+
+def test_the_largest_safe_integer_is_admitted_in_any_spelling():
+    for raw in (b"9007199254740991", b"9007199254740991.0", b"-9007199254740991e0"):
+        assert canonical_bytes(parse_strictly(raw)) == canonical_bytes(parse(raw)) == raw.split(b".")[0].split(b"e")[0]
 
 
 def test_integers_are_plain_up_to_the_safe_ones():
@@ -161,9 +177,9 @@ def test_an_error_has_its_reason_and_detail_as_its_arguments():
     [
         pytest.param(b"[1]", 0, id="none"),
         pytest.param(b'{"a":"b"}', 2, id="a key and a value"),
-        pytest.param(rb'["\"", "x"]', 2, id="an escaped quote"),
-        pytest.param(rb'["\\", "x"]', 2, id="an escaped backslash at the end"),
-        pytest.param(rb'["\\\"", "x"]', 2, id="both"),
+        pytest.param(rb'["\"\"", "x"]', 2, id="escaped quotes"),
+        pytest.param(rb'["\\", "\\"]', 2, id="escaped backslashes at the end"),
+        pytest.param(rb'["\\\"\\\"", "x"]', 2, id="both"),
         pytest.param(rb'["\n", "x"]', 2, id="another escape"),
     ],
 )
@@ -197,3 +213,20 @@ def test_a_nul_is_the_reason_only_where_it_stands():
         with pytest.raises(CanonicalError) as caught:
             parse_strictly(raw)
         assert (caught.value.reason, caught.value.offset) == (reason, 0)
+
+
+def test_the_monotonic_clock_is_the_one_that_counts_suspension_where_there_is_one():
+    assert getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC) == clock._BOOT
+
+
+def test_a_deadline_anew_is_on_the_same_clock_from_now_on():
+    manual = ManualClock()
+    first = Deadline.after(manual, 5)
+    manual.advance(4)
+    assert (first.remaining_ns(), first.anew(7).remaining_ns()) == (1, 7)
+    manual.advance(3)
+    assert first.remaining_ns() == 0
+
+
+def test_a_pointer_has_its_slashes_and_tildes_back():
+    assert steps_of("/a~1b/m~0n/~01") == ("a/b", "m~n", "~1")
