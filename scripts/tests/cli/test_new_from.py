@@ -72,6 +72,14 @@ def test_a_transcript_becomes_a_policy_a_scenario_and_a_report(root):
 
 
 @promise("H7b")
+def test_what_the_transcripts_file_is_called_says_nothing_in_the_policy(root):
+    name = "agent\nmax_refusals: 77\n# x.json"
+    (root / "agent.json").rename(root / name)
+    assert command(root, "new", "--from", name, "--contract", CONTRACT, "mine")[0] == 0
+    assert written(root, "contracts/mine.policy.yaml").keys() == {"schema", "id", "contract", "expires_after", "steps"}
+
+
+@promise("H7b")
 def test_all_of_it_can_stand_in_a_folder_of_its_own(root):
     code, _, err = command(root, *NEW, "-o", "sealed", "mine")
     assert (code, err) == (0, "")

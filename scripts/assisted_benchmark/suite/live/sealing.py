@@ -114,7 +114,7 @@ def policy_text(name: str, contract_file: str, calls: Sealed, about: str) -> str
     lines = [
         _HINT.format(up="", kind="policy"),
         "#",
-        f"# The calls of {about}, sealed in their order.",
+        f"# The calls of {shown(about)}, sealed in their order.",
         "schema: assisted-benchmark/policy@1",
         f"id: {quoted(name)}",
         f"contract: {quoted(contract_file)}",
