@@ -9,7 +9,8 @@ from suite_world import ran
 
 from assisted_benchmark.cli import drift, pin
 from assisted_benchmark.cli.parser import parser
-from assisted_benchmark.contract.document import FILL_IN, load_contract
+from assisted_benchmark.contract.contract_shape import FILL_IN
+from assisted_benchmark.contract.document import load_contract
 from assisted_benchmark.suite.lint import lint, write_pins
 from assisted_benchmark.suite.runner import discover
 

@@ -15,7 +15,7 @@ from assisted_benchmark.cli import exits
 from assisted_benchmark.cli.place import command_line, root_of
 from assisted_benchmark.contract.document import load_contract
 from assisted_benchmark.contract.drift import Change, drift
-from assisted_benchmark.contract.model import Contract, Server
+from assisted_benchmark.contract.model import Contract, Remote, Server
 from assisted_benchmark.kernel.canonical import Json
 from assisted_benchmark.kernel.clock import SECOND, Deadline, SystemClock
 from assisted_benchmark.kernel.errors import DocumentError, MisuseError, ServerError
@@ -91,7 +91,7 @@ def _contracts(arguments: argparse.Namespace, root: Path) -> Iterator[tuple[Cont
 def _compared(contract: Contract, server: Server, folder: Path, launcher: Launcher) -> Found:
     name = contract.id, server.id
     try:
-        changes = launch_changes(server.launch, folder, launcher.artifacts)
+        changes = () if isinstance(server.launch, Remote) else launch_changes(server.launch, folder, launcher.artifacts)
         if changes:
             return Found(*name, changes)  # what is not as pinned is not started
         clock = SystemClock()

@@ -12,21 +12,26 @@ from typing import Final
 
 from assisted_benchmark.cli import exits
 from assisted_benchmark.cli.place import command_line, root_of
-from assisted_benchmark.contract.document import FILL_IN, load_contract
+from assisted_benchmark.contract.contract_shape import FILL_IN, HEADER
+from assisted_benchmark.contract.document import load_contract
 from assisted_benchmark.contract.files import write
-from assisted_benchmark.contract.model import Effect, Launch, Tool
+from assisted_benchmark.contract.model import Effect, Launch, Remote, Tool
+from assisted_benchmark.contract.shape import Fault
 from assisted_benchmark.contract.written import Pinned, Said, check_tools, contract_text, tools_text
 from assisted_benchmark.kernel.canonical import Canonical, Json, parse
 from assisted_benchmark.kernel.clock import SECOND, Deadline, SystemClock
 from assisted_benchmark.kernel.errors import CanonicalError, DocumentError, MisuseError
+from assisted_benchmark.kernel.origin import parse_url
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import did_you_mean, shown
 from assisted_benchmark.mcp_router.launch import stamps
 from assisted_benchmark.mcp_router.looking import look
 from assisted_benchmark.mcp_router.pinning import Words, template
 from assisted_benchmark.mcp_router.process import Launcher
+from assisted_benchmark.mcp_router.remote import reach
 
 _ID: Final = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*")
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _WAIT_NS: Final = 60 * SECOND
 
@@ -46,11 +51,10 @@ def command(arguments: argparse.Namespace) -> int:
     said = dict(map(_effect, arguments.effect))
     capabilities = dict(map(_capability, arguments.capability))
     with Launcher() as launcher:
-        launch = template(_words(arguments), folder, launcher.artifacts)
-        launcher.resolve(launch, folder)
+        launch = _place(arguments) if arguments.url is not None else _template(arguments, folder, launcher)
         _show(arguments, launch, capabilities, file)
-        if not arguments.yes and not _agreed():
-            print("nothing was started, nothing written", file=sys.stderr)
+        if not arguments.yes and not _agreed("ask" if arguments.url is not None else "start"):
+            print("nothing was started or asked, nothing written", file=sys.stderr)
             return exits.FAILED
         clock = SystemClock()
         seen = look(launch, folder, capabilities, launcher, clock, Deadline.after(clock, _WAIT_NS))
@@ -91,6 +95,42 @@ def _next_steps(arguments: argparse.Namespace, file: Path, text: str) -> None:
             f"now say what each of {len(open_lines)} tools does ({words}), from {os.path.relpath(file)}:{open_lines[0]}"
         )
     print(f"then:    {command_line(arguments, 'lint', '--write-pins')}")
+
+
+def _template(arguments: argparse.Namespace, folder: Path, launcher: Launcher) -> Launch:
+    if not arguments.words:
+        raise MisuseError(Reason.MISUSE, "nothing says which server; say -- PROGRAM ARG…, or --url URL")
+    if arguments.tls_sha256 is not None or arguments.header:
+        raise MisuseError(Reason.MISUSE, "--tls-sha256 and --header are of a server at --url")
+    launch = template(_words(arguments), folder, launcher.artifacts)
+    launcher.resolve(launch, folder)
+    return launch
+
+
+def _place(arguments: argparse.Namespace) -> Remote:
+    """Where the server is that others run."""
+    given = ("words", "env", "cwd", "package", "file", "in_place", "unpinned")
+    if any(getattr(arguments, each) for each in given):
+        raise MisuseError(Reason.MISUSE, "a server at --url is not started: leave out the program, and what is for one")
+    origin, _ = parse_url(arguments.url)
+    pin = arguments.tls_sha256
+    if pin is not None:
+        pin = pin.replace(":", "").lower()
+        if _SHA256.fullmatch(pin) is None or origin.scheme != "https":
+            raise MisuseError(Reason.MISUSE, "--tls-sha256 is 64 hex digits, of the certificate of an https server")
+    remote = Remote(url=arguments.url, tls_sha256=pin, headers=tuple(sorted(map(_header, arguments.header))))
+    reach(remote)
+    return remote
+
+
+def _header(text: str) -> tuple[str, str]:
+    """`NAME=VARIABLE`."""
+    name, _, variable = text.partition("=")
+    faults: list[Fault] = []
+    HEADER.look(name.lower(), (), faults)
+    if faults or _NAME.fullmatch(variable) is None:
+        raise MisuseError(Reason.MISUSE, f"`{shown(text)}` is no HEADER=VARIABLE, or the header is the protocol's own")
+    return name.lower(), variable
 
 
 def _words(arguments: argparse.Namespace) -> Words:
@@ -138,15 +178,34 @@ def _capability(text: str) -> tuple[str, Json]:
     return name, held
 
 
-def _show(arguments: argparse.Namespace, launch: Launch, capabilities: dict[str, Json], file: Path) -> None:
-    """What is about to be started, on standard error. Values of variables are not shown, only written."""
+def _show(arguments: argparse.Namespace, launch: Launch | Remote, capabilities: dict[str, Json], file: Path) -> None:
+    """What is about to be done, on standard error. Values of variables are not shown, only written."""
+    rows = [
+        ("pin", f"`{arguments.server or arguments.id}`, into {os.path.relpath(file)}"),
+        *(_reached_rows(launch) if isinstance(launch, Remote) else _started_rows(launch)),
+        ("declare", ", ".join(capabilities) or "no client capability"),
+        *(("stamp", each) for each in stamps(launch)),
+    ]
+    for name, value in rows:
+        print(f"{name + ':':<9}{value}", file=sys.stderr)
+
+
+def _reached_rows(remote: Remote) -> list[tuple[str, str]]:
+    headers = ", ".join(f"{name} from ${variable}" for name, variable in remote.headers)
+    return [
+        ("ask", shown(remote.url, 300)),
+        ("tls", remote.tls_sha256 or "whom this machine trusts"),
+        ("headers", f"{headers} (the contract will hold the names)" if headers else "none"),
+    ]
+
+
+def _started_rows(launch: Launch) -> list[tuple[str, str]]:
     pinned = [
         f"{len(pairs)} {what}{'' if len(pairs) == 1 else 's'}"
         for what, pairs in (("package", launch.packages), ("file", launch.files))
         if pairs
     ]
-    rows = [
-        ("pin", f"`{arguments.server or arguments.id}`, into {os.path.relpath(file)}"),
+    return [
         ("run", " ".join(shown(each, 300) for each in launch.argv)),
         (
             "env",
@@ -159,17 +218,13 @@ def _show(arguments: argparse.Namespace, launch: Launch, capabilities: dict[str,
             "files",
             ", ".join([*pinned, *(f"{shown(name, 300)} where it stands" for name, _ in launch.in_place)]) or "none",
         ),
-        ("declare", ", ".join(capabilities) or "no client capability"),
-        *(("stamp", each) for each in stamps(launch)),
     ]
-    for name, value in rows:
-        print(f"{name + ':':<9}{value}", file=sys.stderr)
 
 
-def _agreed() -> bool:
+def _agreed(what: str) -> bool:
     if not sys.stdin.isatty():
-        raise MisuseError(Reason.MISUSE, "nobody can be asked here whether this may be started; say --yes")
-    print("start it? [y/N] ", end="", file=sys.stderr, flush=True)
+        raise MisuseError(Reason.MISUSE, "nobody can be asked here whether this may be done; say --yes")
+    print(f"{what} it? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 

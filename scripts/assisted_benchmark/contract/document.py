@@ -11,166 +11,35 @@ import re
 from pathlib import Path
 from typing import Final
 
+from assisted_benchmark.contract.contract_shape import CONTRACT_SHAPE
 from assisted_benchmark.contract.files import name_below, read
 from assisted_benchmark.contract.json_schema import check_schema
 from assisted_benchmark.contract.model import (
-    LEGACY,
-    SERVER_SET,
     Contract,
     Effect,
     Launch,
     Recheck,
+    Remote,
     Server,
     Tool,
     tools_digest,
 )
-from assisted_benchmark.contract.shape import (
-    DIGEST,
-    NAME,
-    AnyJson,
-    ByKey,
-    Fault,
-    Flag,
-    ListOf,
-    MapOf,
-    Record,
-    Text,
-    Word,
-    check,
-    may,
-    must,
-)
+from assisted_benchmark.contract.shape import check
 from assisted_benchmark.contract.strict_yaml import Document, load
 from assisted_benchmark.contract.strict_yaml import Path as Place
 from assisted_benchmark.kernel.canonical import MIB, Canonical, Json, parse
 from assisted_benchmark.kernel.digest import Digest
-from assisted_benchmark.kernel.errors import CanonicalError, DocumentError, InputError, Problem
+from assisted_benchmark.kernel.errors import CanonicalError, DocumentError, InputError, MisuseError, Problem
 from assisted_benchmark.kernel.names import check_name
+from assisted_benchmark.kernel.origin import parse_url
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import did_you_mean, shown
 
 MAX_TOOL_LIST: Final = 32 * MIB
 
-# Stands for the effect of a tool in a contract that was just pinned, until a person has said it.
-FILL_IN: Final = "FILL_IN"
-
 _PLACEHOLDERS: Final = ("python", "contract", "package")
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
 _PINNING: Final = ("packages", "files", "in_place")
-_KEY: Final = Text(what="a name", limit=256)  # names are judged with a reason of their own, below
-
-
-class _EffectWord(Word):
-    """The effect of a tool: a person's word, so a place that waits for it is told of as that."""
-
-    def look(self, value: Json, path: Place, faults: list[Fault]) -> None:
-        if value == FILL_IN:
-            detail = f"what a call of `{shown(str(path[-2]), 60)}` does is not filled in yet"
-            faults.append(Fault(Reason.MISSING_KEY, path, detail, f"write {', '.join(self.words)}"))
-        else:
-            super().look(value, path, faults)
-
-
-_LAUNCH: Final = Record(
-    {
-        "argv": must(
-            ListOf(Text(), least=1),
-            "The program and its arguments. {python} is the interpreter that runs the harness, {contract} this "
-            "file's folder, {package} the folder that holds the harness package.",
-        ),
-        "env": may(
-            MapOf(Text(), Text(r"[A-Za-z_][A-Za-z0-9_]*", "the name of an environment variable", 256)),
-            "The whole environment of the server: nothing is inherited.",
-        ),
-        "cwd": may(Text(), "The working directory; without it, a fresh one that nobody shares."),
-        "packages": may(
-            MapOf(Text(what="a version", limit=128)),
-            "Distributions and versions whose installed files the server imports; the harness's own code is "
-            "`assisted-benchmark: self`.",
-        ),
-        "files": may(
-            MapOf(DIGEST, Text(what="a path", limit=4096)), "Paths and digests of files that it runs or reads."
-        ),
-        "in_place": may(
-            MapOf(DIGEST, Text(what="a path", limit=4096)),
-            "Paths and digests of programs and of whole folders that it uses where they stand.",
-        ),
-        "artifacts": may(
-            Word(("unpinned",)), "Says that what the server will import is not all pinned; the report repeats it."
-        ),
-        "control": may(Flag(), "Ask a test workload for the channel that only the harness and its oracle read."),
-    },
-    "a launch template",
-)
-_TOOL: Final = Record(
-    {
-        "effect": must(
-            _EffectWord(tuple(each.value for each in Effect)),
-            "What a call does: observe reads, act changes, plan_only answers with text for people, external "
-            "reaches beyond the run. The server's own annotations never change it.",
-        ),
-        "sensitive": may(
-            ListOf(Text(r"(?:/(?:[^~/]|~[01])*)+", "a JSON pointer such as `/pin`", 256)),
-            "JSON pointers into the arguments whose values no receipt, log or report may hold.",
-        ),
-        "definition": may(
-            Record(
-                {
-                    "name": must(Text(), "The tool's name, equal to the key above."),
-                    "inputSchema": must(AnyJson(), "JSON Schema of the arguments, 2020-12 unless it says another."),
-                    "outputSchema": may(AnyJson(), "JSON Schema of the structured result."),
-                },
-                "a tool definition",
-                open=True,
-            ),
-            "The tool's raw object, as the server lists it; every key counts.",
-        ),
-    },
-    "a tool",
-)
-_SERVER_FIELDS: Final = {
-    "launch": must(_LAUNCH, "How the server is started: what it is, whatever it says of itself."),
-    "recheck": may(
-        Word(tuple(each.value for each in Recheck)),
-        "When the live tool list is compared with this pin, beyond connecting: always (before each call), or "
-        "on_change (the default; after list_changed or a restart). A choice group compares in any case.",
-    ),
-    "capabilities": may(
-        Record({}, "client capabilities", open=True),
-        "Client capabilities declared while pinning; some servers list other tools for other clients.",
-    ),
-    "tools_from": may(
-        Text(r"[^/\x00][^\x00]*", "a relative path", 1024),
-        "A JSON file, relative to this one, with the raw tool list; the tools below then need no definition.",
-    ),
-    "tools_digest": may(DIGEST, "The digest that the raw tool list must have."),
-    "tools": must(MapOf(_TOOL, _KEY), "Every tool the server lists, by name."),
-}
-CONTRACT_SHAPE: Final = ByKey(
-    {
-        "servers": Record(
-            {
-                "schema": must(Word((SERVER_SET,)), "The kind and version of this file."),
-                "id": must(NAME, "The contract's name."),
-                "servers": must(
-                    MapOf(Record(_SERVER_FIELDS, "a server"), _KEY, least=1), "The servers, each under its id."
-                ),
-            },
-            "a contract",
-        ),
-        "server": Record(
-            {
-                "schema": must(Word((LEGACY,)), "The kind and version of this file."),
-                "id": must(NAME, "The contract's name."),
-                "server": must(
-                    Record({"id": must(Text(), "The server's id."), **_SERVER_FIELDS}, "a server"),
-                    "The one server; such a contract allows no choice group.",
-                ),
-            },
-            "a single-server contract",
-        ),
-    }
-)
 
 
 def load_contract(path: Path, root: Path) -> Contract:
@@ -216,7 +85,7 @@ class _Reading:
             self._wrong(Reason.PIN_MISMATCH, (*place, "tools_digest"), "not the digest of this tool list", hint)
         return Server(
             id=server_id,
-            launch=self._launch(spec["launch"], (*place, "launch")),
+            launch=self._launch(spec["launch"], (*place, "launch")) if "launch" in spec else self._remote(spec, place),
             tools=tools,
             recheck=Recheck(spec.get("recheck", Recheck.ON_CHANGE)),
             capabilities=Canonical.of(spec.get("capabilities", {})),
@@ -246,6 +115,21 @@ class _Reading:
             in_place=_digests(spec.get("in_place", {})),
             unpinned="artifacts" in spec,
             control=spec.get("control", False),
+        )
+
+    def _remote(self, spec: Json, place: Place) -> Remote:
+        try:
+            origin, _ = parse_url(spec["url"])
+            if "tls_sha256" in spec and origin.scheme == "http":
+                hint = "write `https`, or leave the pin out"
+                detail = "there is no certificate where there is no TLS"
+                self._wrong(Reason.WRONG_VALUE, (*place, "tls_sha256"), detail, hint, at_key=True)
+        except MisuseError as error:
+            self._wrong(Reason.WRONG_VALUE, (*place, "url"), error.detail)
+        return Remote(
+            url=spec["url"],
+            tls_sha256=spec.get("tls_sha256"),
+            headers=tuple(sorted(spec.get("headers_from_env", {}).items())),
         )
 
     def _check_closure(self, spec: Json, place: Place) -> None:

@@ -108,12 +108,29 @@ class Launch:
         }
 
 
+@frozen(kw_only=True)
+class Remote:
+    """Where a server is that others run: one URL over Streamable HTTP. Requests go to its origin and nowhere else.
+
+    `tls_sha256` is the SHA-256 of the one certificate (DER) that is taken, in hex. `headers` are (header, name of an
+    environment variable) pairs: the values are each machine's, and in no digest.
+    """
+
+    url: str
+    tls_sha256: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+    def value(self) -> Json:
+        """The JSON value that the contract digest covers."""
+        return {"url": self.url, "tls_sha256": self.tls_sha256, "headers_from_env": dict(self.headers)}
+
+
 @frozen(kw_only=True, slots=False)
 class Server:
-    """One server of a contract: its identity (launch template and tool list) and its tools by name."""
+    """One server of a contract: its identity (how it is started or where it is, and its list) and its tools by name."""
 
     id: str
-    launch: Launch
+    launch: Launch | Remote
     tools: tuple[Tool, ...]
     recheck: Recheck = Recheck.ON_CHANGE
     capabilities: Canonical = field(factory=lambda: Canonical(b"{}"))
@@ -124,7 +141,7 @@ class Server:
 
     @cached_property
     def digest(self) -> Digest:
-        """The server's pinned identity: launch template, declared client capabilities, tools and effects."""
+        """The server's pinned identity: launch template or place, declared client capabilities, tools and effects."""
         return digest_of(
             "server@1",
             self.id.encode(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from assisted_benchmark.contract.document import CONTRACT_SHAPE
+from assisted_benchmark.contract.contract_shape import CONTRACT_SHAPE
 from assisted_benchmark.contract.pins import PINS_SHAPE
 from assisted_benchmark.contract.shape import json_schema
 from assisted_benchmark.kernel.canonical import Json

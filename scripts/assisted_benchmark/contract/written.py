@@ -12,9 +12,9 @@ from typing import Final
 
 from attrs import frozen
 
-from assisted_benchmark.contract.document import FILL_IN
+from assisted_benchmark.contract.contract_shape import FILL_IN
 from assisted_benchmark.contract.json_schema import check_schema
-from assisted_benchmark.contract.model import SERVER_SET, Effect, Launch, tools_digest
+from assisted_benchmark.contract.model import SERVER_SET, Effect, Launch, Remote, tools_digest
 from assisted_benchmark.contract.plain_scalar import DoubtError, known_value
 from assisted_benchmark.kernel.canonical import Json
 from assisted_benchmark.kernel.errors import InputError, ServerError
@@ -36,14 +36,14 @@ class Said:
 
 @frozen(kw_only=True)
 class Pinned:
-    """What is pinned of one server: its launch, what was declared to it, the raw tools that it listed.
+    """What is pinned of one server: its launch or its place, what was declared to it, the raw tools that it listed.
 
     `said` are the tools whose effect is known. `tools_from` is where `tools_text` will lie, beside the contract.
     """
 
     id: str
     server: str
-    launch: Launch
+    launch: Launch | Remote
     capabilities: Mapping[str, Json]
     tools: tuple[Json, ...]
     said: Mapping[str, Said]
@@ -71,24 +71,14 @@ def check_tools(tools: Iterable[Json]) -> None:
 
 def contract_text(pinned: Pinned) -> str:
     """The contract file."""
-    launch = pinned.launch
     lines = [
         "# yaml-language-server: $schema=../schemas/contract.schema.json",
         f"schema: {SERVER_SET}",
         f"id: {quoted(pinned.id)}",
         "servers:",
         f"  {quoted(pinned.server)}:",
-        "    launch:",
-        f"      argv: [{', '.join(quoted(each) for each in launch.argv)}]",
+        *(_remote_lines(pinned.launch) if isinstance(pinned.launch, Remote) else _launch_lines(pinned.launch)),
     ]
-    if launch.cwd is not None:
-        lines.append(f"      cwd: {quoted(launch.cwd)}")
-    for key in ("env", "packages", "files", "in_place"):
-        pairs: tuple[tuple[str, str], ...] = getattr(launch, key)
-        if pairs:
-            lines += [f"      {key}:", *(f"        {quoted(name)}: {quoted(value)}" for name, value in pairs)]
-    if launch.unpinned:
-        lines.append("      artifacts: unpinned")
     if pinned.capabilities:
         lines.append(f"    capabilities: {json.dumps(dict(pinned.capabilities), sort_keys=True)}")
     lines += [
@@ -114,6 +104,28 @@ def quoted(text: str) -> str:
     except DoubtError:
         pass
     return "".join(_escaped(each) if invisible(each) else each for each in json.dumps(text, ensure_ascii=False))
+
+
+def _launch_lines(launch: Launch) -> list[str]:
+    lines = ["    launch:", f"      argv: [{', '.join(quoted(each) for each in launch.argv)}]"]
+    if launch.cwd is not None:
+        lines.append(f"      cwd: {quoted(launch.cwd)}")
+    for key in ("env", "packages", "files", "in_place"):
+        pairs: tuple[tuple[str, str], ...] = getattr(launch, key)
+        if pairs:
+            lines += [f"      {key}:", *(f"        {quoted(name)}: {quoted(value)}" for name, value in pairs)]
+    if launch.unpinned:
+        lines.append("      artifacts: unpinned")
+    return lines
+
+
+def _remote_lines(remote: Remote) -> list[str]:
+    lines = [f"    url: {quoted(remote.url)}"]
+    if remote.tls_sha256 is not None:
+        lines.append(f"    tls_sha256: {quoted(remote.tls_sha256)}")
+    if remote.headers:
+        lines += ["    headers_from_env:", *(f"      {quoted(name)}: {quoted(env)}" for name, env in remote.headers)]
+    return lines
 
 
 def _escaped(char: str) -> str:

@@ -22,7 +22,7 @@ from typing import Final
 
 from attrs import frozen
 
-from assisted_benchmark.contract.model import Launch
+from assisted_benchmark.contract.model import Launch, Remote
 from assisted_benchmark.kernel.canonical import canonical_bytes
 from assisted_benchmark.kernel.digest import Digest, digest_of
 from assisted_benchmark.kernel.errors import ServerError
@@ -43,6 +43,7 @@ from assisted_benchmark.mcp_router.identity import (
     startup_files,
     unchanged,
 )
+from assisted_benchmark.mcp_router.remote import REMOTE
 from assisted_benchmark.mcp_router.templates import filled, pinned_file, pinned_in_place, places
 from assisted_benchmark.mcp_router.trees import Tree
 
@@ -207,8 +208,10 @@ def faults(launch: Launch, folder: Path, artifacts: Artifacts) -> Iterator[tuple
             yield ("argv",), _open(why)
 
 
-def stamps(launch: Launch) -> tuple[str, ...]:
-    """What a report must repeat: that this launch's closure is open, or that it may import what nothing pins."""
+def stamps(launch: Launch | Remote) -> tuple[str, ...]:
+    """What a report must repeat: that this closure is open or out of reach, or that it may import what nothing pins."""
+    if isinstance(launch, Remote):
+        return (REMOTE,)
     if launch.unpinned:
         return (UNPINNED,)
     return (UNPINNED_IMPORTS,) if not launch.packages and _may_import(launch) else ()

@@ -8,7 +8,7 @@ from typing import Final
 
 from attrs import frozen
 
-from assisted_benchmark.contract.model import Launch
+from assisted_benchmark.contract.model import Launch, Remote
 from assisted_benchmark.kernel.canonical import Json
 from assisted_benchmark.kernel.clock import SECOND, Clock, Deadline
 from assisted_benchmark.kernel.errors import ServerError
@@ -16,7 +16,8 @@ from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.mcp_router.last_words import last_words, secrets_of
 from assisted_benchmark.mcp_router.launch import Resolved
 from assisted_benchmark.mcp_router.process import GRACE_NS, Launcher
-from assisted_benchmark.wire.client_session import ClientSession
+from assisted_benchmark.mcp_router.remote import Reached, reach, session_with
+from assisted_benchmark.wire.client_session import ClientSession, Session
 from assisted_benchmark.wire.outcomes import Connected, Limits
 
 _CLOSE_NS: Final = 10 * SECOND
@@ -27,12 +28,12 @@ _RELISTINGS: Final = 3
 class Seen:
     """What a server showed: what was started, what it says it is (labels), its raw tools."""
 
-    resolved: Resolved
+    resolved: Resolved | Reached
     connected: Connected
     tools: tuple[Json, ...]
 
 
-def list_settled(session: ClientSession, changed: Callable[[], bool], deadline: Deadline) -> list[Json]:
+def list_settled(session: Session, changed: Callable[[], bool], deadline: Deadline) -> list[Json]:
     """The raw tool list, read again for as long as it has `changed` meanwhile, a few times at most.
 
     Raises:
@@ -48,13 +49,15 @@ def list_settled(session: ClientSession, changed: Callable[[], bool], deadline: 
 
 
 def look(
-    launch: Launch, folder: Path, capabilities: Json, launcher: Launcher, clock: Clock, deadline: Deadline
+    launch: Launch | Remote, folder: Path, capabilities: Json, launcher: Launcher, clock: Clock, deadline: Deadline
 ) -> Seen:
-    """Start the server, list its tools as a client with these capabilities sees them, and end it.
+    """Start or reach the server, list its tools as a client with these capabilities sees them, and leave it.
 
     Raises:
         ServerError: it cannot be started as pinned, cannot be understood, or does not list its tools whole.
     """
+    if isinstance(launch, Remote):
+        return _look_there(launch, capabilities, clock, deadline)
     resolved = launcher.resolve(launch, folder)
     process = launcher.start(resolved)
     limits = Limits()
@@ -80,3 +83,15 @@ def look(
     if changed:
         raise ServerError(Reason.ARTIFACT_DRIFT, f"`{changed[0]}` changed while the server ran")
     return Seen(resolved, connected, tuple(tools))
+
+
+def _look_there(remote: Remote, capabilities: Json, clock: Clock, deadline: Deadline) -> Seen:
+    reached = reach(remote)
+    session = session_with(reached, clock, Limits(), capabilities)
+    try:
+        connected = session.connect(deadline)
+        tools = list_settled(session, lambda: session.tools_changed and not session.watch_lost, deadline)
+    finally:
+        session.finish(Deadline.after(clock, _CLOSE_NS))
+        session.close()
+    return Seen(reached, connected, tuple(tools))

@@ -1,9 +1,10 @@
-"""One claimed call to the one server it names, by a process whose identity was looked at.
+"""One claimed call to the one server it names, by a process whose identity was looked at, or to a place that was.
 
 Each server of the contract has one process here, started when it is first observed. What was launched and
 what it lists are looked at on the very handle that then gets the call: at connecting, after `list_changed`, after
 a restart, and whenever a fresh look is asked for. Only `observe` starts or restarts a process; `send` never
-does, so that between the look and the call there is one process or no call.
+does, so that between the look and the call there is one process or no call. A server that others run has a session in
+place of a process; as it could be another one each time, it is looked at whenever it is observed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from assisted_benchmark.contract.drift import drift
-from assisted_benchmark.contract.model import Contract, Server, tools_digest
+from assisted_benchmark.contract.model import Contract, Launch, Remote, Server, tools_digest
 from assisted_benchmark.kernel.clock import SECOND, Clock, Deadline, SystemClock
 from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.errors import ServerError
@@ -35,7 +36,8 @@ from assisted_benchmark.mcp_router.last_words import last_words, secrets_of
 from assisted_benchmark.mcp_router.launch import Resolved, stamps
 from assisted_benchmark.mcp_router.looking import list_settled
 from assisted_benchmark.mcp_router.process import GRACE_NS, Ending, Launcher, Process
-from assisted_benchmark.wire.client_session import ClientSession
+from assisted_benchmark.mcp_router.remote import Reached, reach, session_with
+from assisted_benchmark.wire.client_session import ClientSession, Session
 from assisted_benchmark.wire.outcomes import Error, Limits, Odd
 
 _CLOSE_NS: Final = 10 * SECOND
@@ -115,9 +117,9 @@ class Router:
 
 
 class _Live:
-    """One process and the session with it, from its start to its end."""
+    """One process (none, where others run the server) and the session with it, from its start to its end."""
 
-    def __init__(self, resolved: Resolved, process: Process, session: ClientSession) -> None:
+    def __init__(self, resolved: Resolved | Reached, process: Process | None, session: Session) -> None:
         self.resolved = resolved
         self.process = process
         self.session = session
@@ -126,7 +128,7 @@ class _Live:
 
     @property
     def over(self) -> bool:
-        return self.session.closed or self.process.ended
+        return self.session.closed or (self.process is not None and self.process.ended)
 
     @property
     def changed(self) -> bool:
@@ -151,19 +153,29 @@ class _Route:
         self._folder = folder
         self._clock = clock
         self._launcher = launcher
-        self._control = control if server.launch.control else None
+        self._control = control if isinstance(server.launch, Launch) and server.launch.control else None
         self._limits = limits or Limits()
         self._grace_ns = grace_ns
         self._sealed: Resolved | None = None
+        self._reached: Reached | None = None
         self._live: _Live | None = None
         self._endings: list[Ending] = []
         self._closed = False
         self._lock = threading.Lock()
         self.calls = 0
 
-    def resolved(self) -> Resolved:
+    def resolved(self) -> Resolved | Reached:
         """The launch as it was the first time; ServerError(artifact_drift) if it is another by now."""
-        found = self._launcher.resolve(self._server.launch, self._folder)
+        launch = self._server.launch
+        return self._there(launch) if isinstance(launch, Remote) else self._here(launch)
+
+    def _there(self, remote: Remote) -> Reached:
+        if self._reached is None:
+            self._reached = reach(remote)
+        return self._reached
+
+    def _here(self, launch: Launch) -> Resolved:
+        found = self._launcher.resolve(launch, self._folder)
         if self._sealed is None:
             self._sealed = found
         elif found.digest != self._sealed.digest:
@@ -187,14 +199,15 @@ class _Route:
         itself = live.session.closed
         # One that let go of its output is about to end: a moment more shows how.
         self._stop(self._grace_ns if itself else 0, hear=True)
-        if live.called:
+        launch, resolved = self._server.launch, live.resolved
+        if live.called or not isinstance(resolved, Resolved) or not isinstance(launch, Launch):
             return ""
         ending = self._endings[-1]
         tail = live.session.stderr_tail
         return last_words(
             ending.status if itself and ending.by in {"exit", "stdin"} else None,
             tail,
-            secrets_of(self._server.launch.env, live.resolved.env),
+            secrets_of(launch.env, resolved.env),
             cut=len(tail) >= self._limits.stderr_tail,
         )
 
@@ -209,12 +222,12 @@ class _Route:
                 live = None
         if live is None:
             live = self._start(deadline)
-        elif live.observation is not None and not fresh and not live.session.tools_changed:
+        elif live.observation is not None and not fresh and not live.session.tools_changed and live.process is not None:
             return live.observation
         live.observation = None
         tools = list_settled(live.session, lambda: live.changed, deadline)
         # Once more after the server has loaded what it runs: what was replaced in between shows now.
-        changed = live.resolved.changed()
+        changed = live.resolved.changed() if isinstance(live.resolved, Resolved) else ()
         if changed:
             raise ServerError(Reason.ARTIFACT_DRIFT, f"changed since the server was started: {_some(changed)}")
         listed = tools_digest(tools)
@@ -224,7 +237,18 @@ class _Route:
         return live.observation
 
     def _start(self, deadline: Deadline) -> _Live:
-        resolved = self.resolved()
+        launch = self._server.launch
+        self._live = self._reach(launch) if isinstance(launch, Remote) else self._run(launch)
+        self._live.session.connect(deadline)
+        return self._live
+
+    def _reach(self, remote: Remote) -> _Live:
+        reached = self._there(remote)
+        session = session_with(reached, self._clock, self._limits, self._server.capabilities.value)
+        return _Live(reached, None, session)
+
+    def _run(self, launch: Launch) -> _Live:
+        resolved = self._here(launch)
         control = self._control(self._server.id) if self._control is not None else None
         try:
             process = self._launcher.start(resolved, None if control is None else control.child_fd)
@@ -239,9 +263,7 @@ class _Route:
             limits=self._limits,
             capabilities=self._server.capabilities.value,
         )
-        self._live = _Live(resolved, process, session)
-        session.connect(deadline)
-        return self._live
+        return _Live(resolved, process, session)
 
     def send(self, tool: str, arguments: bytes, gate: Callable[[], bool], deadline: Deadline, relay: Relay) -> Reply:
         with self._lock:
@@ -284,7 +306,10 @@ class _Route:
         if live is not None:
             # Real processes end in real time, whatever clock a scenario has.
             deadline = Deadline.after(SystemClock(), _CLOSE_NS)
-            self._endings.append(live.process.stop(live.session.finish, deadline, grace_ns))
+            if live.process is None:
+                live.session.finish(deadline.child(grace_ns))
+            else:
+                self._endings.append(live.process.stop(live.session.finish, deadline, grace_ns))
             if hear:
                 live.session.finish(deadline.child(self._grace_ns))  # who could write has ended: this is the last of it
             live.session.close()

@@ -9,7 +9,8 @@ import jsonschema_rs
 import pytest
 from marks import promise
 
-from assisted_benchmark.contract.document import CONTRACT_SHAPE, load_contract
+from assisted_benchmark.contract.contract_shape import CONTRACT_SHAPE
+from assisted_benchmark.contract.document import load_contract
 from assisted_benchmark.contract.drift import drift
 from assisted_benchmark.contract.files import read
 from assisted_benchmark.contract.json_schema import Checker, closed

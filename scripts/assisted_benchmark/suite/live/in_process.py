@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from assisted_benchmark.contract.drift import drift
-from assisted_benchmark.contract.model import Contract, Server, tools_digest
+from assisted_benchmark.contract.model import Contract, Launch, Server, tools_digest
 from assisted_benchmark.kernel.canonical import Canonical, canonical_bytes
 from assisted_benchmark.kernel.clock import Clock, Deadline
 from assisted_benchmark.kernel.digest import Digest, digest_of
@@ -75,12 +75,12 @@ def model_of(server: Server, cassette: Path | None, seed: int, task: str) -> Mod
 
 def has_model(server: Server) -> bool:
     """Whether the server's launch template starts a workload that can run in this process."""
-    return is_synthetic(server) or _RECORDED in server.launch.argv
+    return is_synthetic(server) or _RECORDED in _argv(server)
 
 
 def cassette_of(server: Server, folder: str) -> Path | None:
     """The cassette that the server is played back from, if it is."""
-    argv = server.launch.argv
+    argv = _argv(server)
     return _cassette_path(argv[-1], folder) if _RECORDED in argv else None
 
 
@@ -91,7 +91,12 @@ def _cassette_path(template: str, folder: str) -> Path:
 
 def is_synthetic(server: Server) -> bool:
     """Whether the server is the synthetic interface, which the oracle can judge."""
-    return _SYNTHETIC in server.launch.argv
+    return _SYNTHETIC in _argv(server)
+
+
+def _argv(server: Server) -> tuple[str, ...]:
+    """What starts the server; nothing, where others run it."""
+    return server.launch.argv if isinstance(server.launch, Launch) else ()
 
 
 class InProcess:

@@ -13,7 +13,7 @@ from typing import Final
 
 from attrs import evolve
 
-from assisted_benchmark.contract.model import Contract
+from assisted_benchmark.contract.model import Contract, Launch
 from assisted_benchmark.kernel.clock import SECOND, Clock, Deadline, SystemClock
 from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.errors import ServerError
@@ -84,7 +84,7 @@ class Processes:
             ServerError: it has no channel to the harness, so nobody can make it.
         """
         pinned = self._contract.server(server)
-        if pinned is None or not pinned.launch.control:
+        if pinned is None or not isinstance(pinned.launch, Launch) or not pinned.launch.control:
             raise ServerError(Reason.COULD_NOT_RUN, f"the process of `{server}` has no channel to play faults over")
         self._faults.setdefault(server, []).append(fault)
         for control in self._controls.get(server, ()):

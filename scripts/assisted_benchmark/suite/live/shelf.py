@@ -11,7 +11,7 @@ from attrs import evolve
 
 from assisted_benchmark.contract.document import load_contract
 from assisted_benchmark.contract.files import name_below, read
-from assisted_benchmark.contract.model import Contract, Server
+from assisted_benchmark.contract.model import Contract, Launch, Server
 from assisted_benchmark.contract.pins import Pins
 from assisted_benchmark.contract.shape import Fault as Flaw
 from assisted_benchmark.contract.strict_yaml import Document, load
@@ -158,8 +158,9 @@ class LiveShelf:
             document = load(read(path, self._root), name_below(path, self._root))
             for server in contract.servers:
                 place = ("server",) if contract.legacy else ("servers", server.id)
-                for where, error in faults(server.launch, path.parent, artifacts):
-                    yield document.problem(error.reason, (*place, "launch", *where), error.detail, at_key=True)
+                if isinstance(server.launch, Launch):
+                    for where, error in faults(server.launch, path.parent, artifacts):
+                        yield document.problem(error.reason, (*place, "launch", *where), error.detail, at_key=True)
                 yield from self._cassette_problems(server, path.parent)
 
     def _cassette_problems(self, server: Server, folder: Path) -> Iterator[Problem]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from assisted_benchmark.contract.model import Contract, Effect, Launch, Recheck, Server, Tool
+from assisted_benchmark.contract.model import Contract, Effect, Launch, Recheck, Remote, Server, Tool
 from assisted_benchmark.kernel.canonical import Canonical, Json
 from assisted_benchmark.kernel.clock import Instant
 from assisted_benchmark.kernel.decision import Admitted, Refused
@@ -200,7 +200,11 @@ def contract_value(contract: Contract) -> Json:
     }
 
 
-def _launch(value: Json) -> Launch:
+def _launch(value: Json) -> Launch | Remote:
+    if "url" in value:
+        return Remote(
+            url=value["url"], tls_sha256=value["tls_sha256"], headers=tuple(value["headers_from_env"].items())
+        )
     return Launch(
         argv=tuple(value["argv"]),
         env=tuple(value["env"].items()),
