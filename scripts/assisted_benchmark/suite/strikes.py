@@ -26,24 +26,31 @@ class Due(Protocol):
 
 @frozen(kw_only=True)
 class Written(Generic[KindT, AtT]):
-    """How a broker's faults are written: their kinds with the values' shapes, and when each strikes unless said."""
+    """How a broker's faults are written: their kinds with the values' shapes, and when each strikes unless said.
+
+    What `needs_grant` cannot strike at the first moment, when nothing is sealed yet.
+    """
 
     kinds: Mapping[KindT, tuple[Shape, str]]
     durations: frozenset[KindT]
     moments: type[AtT]
     usual: Mapping[KindT, AtT]
     otherwise: AtT
+    needs_grant: frozenset[KindT] = frozenset()
 
     def shape(self) -> ListOf:
         """A list of such faults."""
-        words = Word(tuple(self.moments))
+        moments = tuple(self.moments)
         return ListOf(
             ByKey(
                 {
                     kind.value: Record(
                         {
                             kind.value: must(shape, doc),
-                            "at": may(words, f"the moment; usually `{self.usual.get(kind, self.otherwise)}`"),
+                            "at": may(
+                                Word(moments[kind in self.needs_grant :]),
+                                f"the moment; usually `{self.usual.get(kind, self.otherwise)}`",
+                            ),
                             "turn": may(TURN_NUMBER, "at which of the agent's calls, from 1; usually the last"),
                         },
                         f"a fault `{kind.value}`",

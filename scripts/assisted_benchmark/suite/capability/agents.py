@@ -24,7 +24,7 @@ class Shot:
     come to, or empty; `replayed` says that it must be answered with an earlier receipt. `text` is for people.
     """
 
-    tool: str = ""
+    tool: str | None = None
     operation: str = ""
     arguments: Canonical = NOTHING
     raw: bytes | None = None

@@ -51,13 +51,20 @@ class CaseRun:
 
     def play(self) -> None:
         """Let the agent call until it is done."""
-        self._experiment.reach(At.START)
+        self._between(At.START)
         while (aim := self._agent.next()) is not None:
             self._seat.clock.advance(aim.shot.wait_ns)
             word = self._call(aim)
             if self._case.agent.plans and word not in GOOD:
                 break
-        self._experiment.reach(At.END)
+        self._between(At.END)
+
+    def _between(self, at: At) -> None:
+        """A moment at which no call is under way: a broker that dies then is followed by another."""
+        try:
+            self._experiment.reach(at)
+        except BrokerDiedError:
+            self._seat.start()
 
     def _strikes(self, fault: Fault) -> None:
         self._say("fault", f"{fault.kind} at {fault.at}")
@@ -68,7 +75,7 @@ class CaseRun:
 
     def _call(self, aim: Aim) -> str:
         seat, experiment, shot = self._seat, self._experiment, aim.shot
-        self._say("proposal", shot.text, tool=shot.tool)
+        self._say("proposal", shot.text, tool=shot.tool or "")
         before, rivals = len(seat.world.reading().executions), experiment.rivals
         experiment.next_turn(aim)
         came: Came
@@ -79,7 +86,7 @@ class CaseRun:
         except BrokerDiedError:
             seat.start()
             came = self._left()
-        experiment.reach(At.AFTER)
+        self._between(At.AFTER)
         self._agent.hear(came)
         self.answers.append((shot, came))
         word = self._heard(shot, came)
@@ -91,7 +98,7 @@ class CaseRun:
     def _answer(self, aim: Aim) -> Came:
         seat, shot = self._seat, aim.shot
         session = seat.session(shot.client, shot.run)
-        if not shot.tool:
+        if shot.tool is None:
             address = parse(aim.raw)
             return seat.broker.read_resource(session, address["uri"] + address.get("artifact", ""))
         return seat.broker.call(session, shot.tool, aim.raw, listener=self._progresses)
@@ -118,7 +125,7 @@ class CaseRun:
             text, receipt = came.detail, came.receipt_id or ""
         else:
             text, receipt = f"{came.state}{' (an earlier receipt)' if came.replayed else ''}", came.receipt_id
-        self._say("decision", text, "" if word in GOOD else word, shot.tool)
+        self._say("decision", text, "" if word in GOOD else word, shot.tool or "")
         if receipt:
             self._say("receipt", receipt, word)
         return word
@@ -126,7 +133,7 @@ class CaseRun:
     def _unfit(self, shot: Shot, came: Came) -> str:
         """Why the answer is not what the tool's schema has, if it has a tool."""
         projection = self._seat.projection
-        if isinstance(came, Reason | Resource) or projection.tool(shot.tool) is None:
+        if isinstance(came, Reason | Resource) or shot.tool is None or projection.tool(shot.tool) is None:
             return ""
         unfit = projection.answer_faults(shot.tool, told(came))
         return "" if unfit is None else unfit.detail

@@ -99,7 +99,7 @@ class Experiment:
         """The same client calls the same once more."""
         seat, aim = self.seat, self.aim
         before = len(seat.world.reading().executions)
-        answer = seat.broker.call(seat.session(aim.shot.client), aim.shot.tool, aim.raw)
+        answer = seat.broker.call(seat.session(aim.shot.client), aim.shot.tool or "", aim.raw)
         self.raced += 1
         self.rivals += len(seat.world.reading().executions) - before
         self.aside("race", answer)

@@ -29,7 +29,7 @@ def _explained(case: CapabilityCase, shot: Shot, came: Came) -> Explained:
     return Explained(
         text=shot.text,
         server=case.registry.id,
-        tool=shot.tool,
+        tool=shot.tool or "",
         word=word_of(came),
         told=coarse(came),
         meaning="" if reason is None else REASONS[reason].text,

@@ -158,7 +158,7 @@ class CaseRun:
         self._reach(At.END)
 
     def _opened_again(self, experiment: Experiment) -> bool:
-        experiment.reach(At.OPEN)
+        self._reach(At.OPEN)
         seat, presented = self._seat, experiment.presented
         seat.broker = seat.make_broker(self._case, self._on_moment)
         opened = seat.broker.open(presented or seat.grant.data, seat.session)
@@ -185,7 +185,7 @@ class CaseRun:
             answer = self._judged(shot, principal, relay)
         except BrokerDiedError:
             answer = self._after_the_crash()
-        experiment.reach(At.AFTER)
+        self._reach(At.AFTER)
         return answer
 
     def _took(self, shot: Shot, answer: Answer, sent: int) -> Took:
@@ -341,8 +341,14 @@ class CaseRun:
         self._events.append(_event(kind, text, at, reason, server, tool))
 
     def _reach(self, at: At) -> None:
-        if self._experiment is not None:
+        """A moment at which no proposal is under way: a broker that dies then is followed by another."""
+        if self._experiment is None:
+            return
+        try:
             self._experiment.reach(at)
+        except BrokerDiedError:
+            if at in (At.AFTER, At.END):  # before that there is none yet: the next thing is to make one
+                self._after_the_crash()
 
     @property
     def _on_moment(self) -> Callable[[Moment], None] | None:

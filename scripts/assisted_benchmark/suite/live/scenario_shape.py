@@ -93,6 +93,18 @@ FAULTS: Final = Written(
     moments=At,
     usual=USUAL,
     otherwise=At.PROPOSE,
+    needs_grant=frozenset(
+        {
+            Kind.CANCEL,
+            Kind.RACE,
+            Kind.REVOKE,
+            Kind.TEARDOWN,
+            Kind.RECONCILE,
+            Kind.SETTING,
+            Kind.GRANT,
+            Kind.STORE,
+        }
+    ),
 )
 _FAULTS: Final = FAULTS.shape()
 

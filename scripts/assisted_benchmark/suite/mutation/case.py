@@ -63,14 +63,20 @@ class CaseRun:
 
     def play(self) -> None:
         """Let the agent propose and confirm until it is done; then the broker ends in order."""
-        experiment = self._experiment
-        experiment.reach(At.START)
+        self._between(At.START)
         while (aim := self._agent.next()) is not None:
             word = self._call(aim)
             if self._case.agent.plans and word != ADMITTED:
                 break
-        experiment.reach(At.END)
+        self._between(At.END)
         self._seat.broker.close()
+
+    def _between(self, at: At) -> None:
+        """A moment at which no call is under way: a broker that dies then is followed by another."""
+        try:
+            self._experiment.reach(at)
+        except BrokerDiedError:
+            self._seat.start_again()
 
     def _strikes(self, fault: Fault) -> None:
         self._say("fault", f"{fault.kind} at {fault.at}")
@@ -87,7 +93,7 @@ class CaseRun:
         except BrokerDiedError:
             seat.start_again()
             came = Reason.OUTCOME_UNKNOWN if seat.state_of(aim.token) == State.UNRESOLVED else Reason.CANCELLED
-        experiment.reach(At.AFTER)
+        self._between(At.AFTER)
         after = seat.world.reading()
         if isinstance(came, Proposed):
             self._agent.given(came.token)
