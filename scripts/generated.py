@@ -80,11 +80,11 @@ def _rooms() -> str:
     return "\n".join(rows) + "\n"
 
 
-def _names(folder: Path) -> str:
-    """The modules of a folder, then each folder in it with its own."""
+def _names(folder: Path, under: str = "") -> str:
+    """The modules of a folder, then each folder in it with its own, by its way from the room."""
+    modules = under + ", ".join(sorted(path.stem for path in folder.glob("[!_]*.py")))
     inner = [each.parent for each in sorted(folder.glob("*/__init__.py"))]
-    modules = ", ".join(sorted(path.stem for path in folder.glob("[!_]*.py")))
-    return "; ".join(filter(None, (modules, *(f"{each.name}/: {_names(each)}" for each in inner))))
+    return "; ".join((modules, *(_names(each, f"{under.rstrip(': ')}{each.name}/: ") for each in inner)))
 
 
 def _reasons() -> str:

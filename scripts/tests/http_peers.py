@@ -9,7 +9,7 @@ from agent_peers import FORM, STATELESS, ask
 
 from assisted_benchmark.gateway.face import Face
 from assisted_benchmark.gateway.flight import Limits
-from assisted_benchmark.gateway.http_session import HttpSession
+from assisted_benchmark.gateway.http_server import HttpServer
 from assisted_benchmark.gateway.principals import EachItsOwn
 from assisted_benchmark.kernel.chance import SystemChance
 from assisted_benchmark.kernel.clock import SystemClock
@@ -38,7 +38,7 @@ class Place:
 
     def __init__(self, *tools, face=None, principals=None, limits=None, resources=None, bearerless=False, **options):
         self.malformed = []
-        self.session = HttpSession(
+        self.session = HttpServer(
             face or Face(tools, "", resources),
             principals or EachItsOwn("run-1"),
             SystemClock(),

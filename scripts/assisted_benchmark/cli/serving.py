@@ -150,13 +150,13 @@ def agent_for(
             on_leaving=on_leaving,
         )
     try:
-        from assisted_benchmark.gateway.http_session import HttpSession
+        from assisted_benchmark.gateway.http_server import HttpServer
     except ImportError as error:
         detail = f"--http needs the extra `http` (no `{error.name}` here); install `assisted-benchmark[http]`"
         raise MisuseError(Reason.MISUSE, detail) from error
     chance = SystemChance()
     bearer = bearer_of(os.environ) or chance.token(_BEARER_BYTES).hex()
-    agent = HttpSession(
+    server = HttpServer(
         face,
         principals,
         clock,
@@ -168,8 +168,8 @@ def agent_for(
         on_leaving=on_leaving,
     )
     with open(write_fd, "w") as out:
-        out.write(_http_config(name, agent.url, bearer))
-    return agent
+        out.write(_http_config(name, server.url, bearer))
+    return server
 
 
 def at_work(agent: Agent, close: Callable[[], None]) -> int:

@@ -17,9 +17,9 @@ from starlette.types import Receive, Scope, Send
 
 from assisted_benchmark.gateway.conversation import Conversation
 from assisted_benchmark.gateway.http_exchange import Exchange
-from assisted_benchmark.gateway.http_guard import Guard, Turned
+from assisted_benchmark.gateway.http_guard import Guard, Rejected
 from assisted_benchmark.gateway.http_headers import HEADER_MISMATCH, VERSION, mismatch, unmirrored, version_of
-from assisted_benchmark.gateway.http_sessions import Talk, Talks
+from assisted_benchmark.gateway.http_sessions import McpSession, McpSessions
 from assisted_benchmark.gateway.principals import HTTP, Principals
 from assisted_benchmark.gateway.service import Service
 from assisted_benchmark.kernel.canonical import parse
@@ -54,51 +54,51 @@ class HttpFace:
         self._service = service
         self._principals = principals
         self._guard = guard
-        self._talks = Talks(service, principals, service.clock, chance)
+        self._sessions = McpSessions(service, principals, chance)
         self._on_over = on_over
         self._alone: set[Conversation] = set()  # those of single requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         headers = scope["headers"]
-        turned = self._guard.turns(scope["raw_path"].decode("latin-1"), headers)
-        if turned is None:
+        rejected = self._guard.rejects(scope["raw_path"].decode("latin-1"), headers)
+        if rejected is None:
             request = Request(scope, receive)
             stateless = _era(request)
             if request.method == "POST":
-                turned = await self._post(request, stateless=stateless, send=send)
+                rejected = await self._post(request, stateless=stateless, send=send)
             elif stateless is not False or request.method not in ("GET", "DELETE"):
-                turned = Turned(405, "POST it")
+                rejected = Rejected(405, "POST it")
             else:
-                turned = await self._of_session(request, send)
-        if turned is not None:
-            await _refused(turned, scope, receive, send, unread=True)
+                rejected = await self._of_session(request, send)
+        if rejected is not None:
+            await _reject(rejected, scope, receive, send, unread=True)
 
     def leave(self) -> None:
         """Everybody is sent away: what is in flight is cancelled, and open streams end."""
-        self._talks.end_all()
+        self._sessions.end_all()
         for conversation in tuple(self._alone):
             conversation.end()
 
     # -- messages
 
-    async def _post(self, request: Request, *, stateless: bool | None, send: Send) -> Turned | None:
+    async def _post(self, request: Request, *, stateless: bool | None, send: Send) -> Rejected | None:
         if (
             _media(request, "content-type") != [_JSON]
             or request.headers.get("content-encoding", "identity") != "identity"
         ):
-            return Turned(415, "a message is application/json, and not encoded")
+            return Rejected(415, "a message is application/json, and not encoded")
         if not _accepts(request, _JSON) or not _accepts(request, _EVENTS):
-            return Turned(406, f"an answer may be {_JSON} or {_EVENTS}: accept both")
+            return Rejected(406, f"an answer may be {_JSON} or {_EVENTS}: accept both")
         body = await self._body(request)
         if not isinstance(body, bytes):
             return body
-        turned = await self._said(request, body, stateless=stateless, send=send)
-        if turned is not None:
-            await _refused(turned, request.scope, request.receive, send, unread=False)
+        rejected = await self._said(request, body, stateless=stateless, send=send)
+        if rejected is not None:
+            await _reject(rejected, request.scope, request.receive, send, unread=False)
         return None
 
-    async def _said(self, request: Request, body: bytes, *, stateless: bool | None, send: Send) -> Turned | None:
+    async def _said(self, request: Request, body: bytes, *, stateless: bool | None, send: Send) -> Rejected | None:
         frame = read_frame(body, self._service.limits.line, parse)
         if isinstance(frame, Bad):
             self._service.malformed(frame)
@@ -109,7 +109,7 @@ class HttpFace:
             return await self._stateless(request, frame, send)
         return await self._in_session(request, frame, send)
 
-    async def _body(self, request: Request) -> bytes | Turned | None:
+    async def _body(self, request: Request) -> bytes | Rejected | None:
         """The whole body; None if the client is gone."""
         most = self._service.limits.line
         body = bytearray()
@@ -122,20 +122,20 @@ class HttpFace:
                         self._service.malformed(bad)
                         return _no_message(413, bad)
         except TimeoutError:
-            return Turned(408, f"the request was not there within {_BODY_SECONDS:g} seconds")
+            return Rejected(408, f"the request was not there within {_BODY_SECONDS:g} seconds")
         except ClientDisconnect:
             return None
         return bytes(body)
 
-    async def _stateless(self, request: Request, frame: Frame, send: Send) -> Turned | None:
+    async def _stateless(self, request: Request, frame: Frame, send: Send) -> Rejected | None:
         if isinstance(frame, Notification):
             # There is none in this era over HTTP that a server acts on.
             await Response(status_code=202)(request.scope, request.receive, send)
             return None
         if not isinstance(frame, frames.Request):
-            return Turned(400, "in this version a client answers with another call")
+            return Rejected(400, "in this version a client answers with another call")
         if frame.method == "initialize":
-            return Turned(404, "no such method", frames.METHOD_NOT_FOUND, frame.id)
+            return Rejected(404, "no such method", frames.METHOD_NOT_FOUND, frame.id)
         said = version_of(frame)
         wrong = (mismatch(request.headers, frame) if said is not None else "") or self._unmirrored(request, frame)
         if wrong:
@@ -156,7 +156,7 @@ class HttpFace:
             conversation.end()  # whoever closes the answer to a request has cancelled it
         return None
 
-    def _mismatched(self, header: str, frame: frames.Request) -> Turned:
+    def _mismatched(self, header: str, frame: frames.Request) -> Rejected:
         detail = f"the header {header} is not what the body says"
         bad = Bad(Reason.MALFORMED_CALL, HEADER_MISMATCH, detail, frame.id)
         self._service.malformed(bad)
@@ -170,82 +170,80 @@ class HttpFace:
             return ""
         return unmirrored(request.headers.items(), frame.params.get("arguments"), tool.definition.get("inputSchema"))
 
-    async def _in_session(self, request: Request, frame: Frame, send: Send) -> Turned | None:
+    async def _in_session(self, request: Request, frame: Frame, send: Send) -> Rejected | None:
         if isinstance(frame, frames.Request) and frame.method != "initialize" and version_of(frame) is not None:
             return self._mismatched("MCP-Protocol-Version", frame)
         opening = isinstance(frame, frames.Request) and frame.method == "initialize" and SESSION not in request.headers
-        talk = self._talks.begin() if opening else self._named(request)
-        if isinstance(talk, Turned):
-            return talk
-        if talk is None:
-            return Turned(503, "too many sessions are open; end one")
+        session = self._sessions.begin() if opening else self._named(request)
+        if isinstance(session, Rejected):
+            return session
+        if session is None:
+            return Rejected(503, "too many sessions are open; end one")
         exchange = Exchange()
-        self._talks.used(talk, more=1)
         try:
-            talk.conversation.take(frame, exchange)
-            if isinstance(frame, frames.Request):
-                headers = {SESSION: talk.id} if opening and talk.conversation.side.version else {}
-                await exchange.play(request.scope, request.receive, send, headers=headers, statuses=_MALFORMED)
-            else:
-                await Response(status_code=202)(request.scope, request.receive, send)
+            with self._sessions.in_use(session):
+                session.conversation.take(frame, exchange)
+                if isinstance(frame, frames.Request):
+                    headers = {SESSION: session.id} if opening and session.conversation.side.version else {}
+                    await exchange.play(request.scope, request.receive, send, headers=headers, statuses=_MALFORMED)
+                else:
+                    await Response(status_code=202)(request.scope, request.receive, send)
         finally:
-            self._talks.used(talk, more=-1)
-            if opening and not talk.conversation.side.version:
-                self._talks.end(talk)  # it was not opened
+            if opening and not session.conversation.side.version:
+                self._sessions.end(session)  # it was not opened
         return None
 
     # -- sessions
 
-    async def _of_session(self, request: Request, send: Send) -> Turned | None:
-        talk = self._named(request)
-        if isinstance(talk, Turned):
-            return talk
+    async def _of_session(self, request: Request, send: Send) -> Rejected | None:
+        session = self._named(request)
+        if isinstance(session, Rejected):
+            return session
         if request.method == "DELETE":
-            self._talks.end(talk)
+            self._sessions.end(session)
             await Response(status_code=204)(request.scope, request.receive, send)
-            if self._principals.left(talk.principal):
+            if self._principals.left(session.principal):
                 self._on_over()
             return None
         if not _accepts(request, _EVENTS):
-            return Turned(406, f"what comes is {_EVENTS}: accept it")
-        if talk.standing.stream is not None:
-            return Turned(409, "a stream of this session is open already")
+            return Rejected(406, f"what comes is {_EVENTS}: accept it")
+        if session.standing.stream is not None:
+            return Rejected(409, "a stream of this session is open already")
         exchange = Exchange()
-        self._talks.used(talk, more=1)
-        talk.standing.opened(exchange)
+        session.standing.opened(exchange)
         try:
-            await exchange.play(request.scope, request.receive, send, stream=True)
+            with self._sessions.in_use(session):
+                await exchange.play(request.scope, request.receive, send, stream=True)
         finally:
-            talk.standing.stream = None
-            self._talks.used(talk, more=-1)
+            session.standing.stream = None
         return None
 
-    def _named(self, request: Request) -> Talk | Turned:
+    def _named(self, request: Request) -> McpSession | Rejected:
         named = request.headers.get(SESSION)
         if named is None:
-            return Turned(400, "a session is opened by `initialize`, and named by Mcp-Session-Id from then on")
-        talk = self._talks.find(named)
-        if talk is None:
-            return Turned(404, "there is no such session, or not any more")
-        if request.headers.get(VERSION, talk.conversation.side.version) != talk.conversation.side.version:
-            return Turned(400, f"the session's version is {talk.conversation.side.version}")
-        return talk
+            return Rejected(400, "a session is opened by `initialize`, and named by Mcp-Session-Id from then on")
+        session = self._sessions.find(named)
+        if session is None:
+            return Rejected(404, "there is no such session, or not any more")
+        if request.headers.get(VERSION, session.conversation.side.version) != session.conversation.side.version:
+            return Rejected(400, f"the session's version is {session.conversation.side.version}")
+        return session
 
 
-def _no_message(status: int, bad: Bad) -> Turned:
-    return Turned(status, bad.detail, bad.code, None if bad.reply else bad.id, {"reason": bad.reason.value})
+def _no_message(status: int, bad: Bad) -> Rejected:
+    return Rejected(status, bad.detail, bad.code, None if bad.reply else bad.id, {"reason": bad.reason.value})
 
 
-async def _refused(turned: Turned, scope: Scope, receive: Receive, send: Send, *, unread: bool) -> None:
+async def _reject(rejected: Rejected, scope: Scope, receive: Receive, send: Send, *, unread: bool) -> None:
     headers = {}
-    if turned.status == 401:
+    if rejected.status == 401:
         headers["www-authenticate"] = "Bearer"
-    if turned.status == 405:
+    if rejected.status == 405:
         headers["allow"] = "POST, GET, DELETE"
     if unread:
         headers["connection"] = "close"  # what else there is of the request is not read, however much it is
-    body = write_error(turned.id, turned.code, turned.detail, turned.data).rstrip()
-    await Response(body, turned.status, headers, _JSON)(scope, receive, send)
+    body = write_error(rejected.id, rejected.code, rejected.detail, rejected.data).rstrip()
+    await Response(body, rejected.status, headers, _JSON)(scope, receive, send)
 
 
 def _era(request: Request) -> bool | None:
@@ -258,10 +256,10 @@ def _era(request: Request) -> bool | None:
     return None
 
 
-def _unsupported(request: Request, frame: Frame) -> Turned:
+def _unsupported(request: Request, frame: Frame) -> Rejected:
     data = {"supported": list(frames.STATELESS_VERSIONS), "requested": request.headers[VERSION]}
     request_id = frame.id if isinstance(frame, frames.Request) else None
-    return Turned(400, "this protocol version is not spoken here", frames.UNSUPPORTED_VERSION, request_id, data)
+    return Rejected(400, "this protocol version is not spoken here", frames.UNSUPPORTED_VERSION, request_id, data)
 
 
 def _media(request: Request, name: str) -> list[str]:

@@ -40,7 +40,7 @@ def url_of(port: int) -> str:
     return f"http://{LOOPBACK}:{port}{PATH}"
 
 
-class Turned(NamedTuple):
+class Rejected(NamedTuple):
     """A request that is turned away: the status, and the JSON-RPC error that it is told."""
 
     status: int
@@ -59,21 +59,21 @@ class Guard:
         self._origins = {f"http://{host}".encode() for host in hosts}
         self._bearer = bearer.encode()
 
-    def turns(self, path: str, headers: Sequence[tuple[bytes, bytes]]) -> Turned | None:
+    def rejects(self, path: str, headers: Sequence[tuple[bytes, bytes]]) -> Rejected | None:
         """Why a request is turned away, or None. Header names are in lower case."""
         said: dict[bytes, bytes] = {}
         for name, value in headers:
             if name in said and name in _ONCE:
                 # Of two values one could be read here and the other by whoever looked before.
-                return Turned(400, f"the header {name.decode()} is there twice")
+                return Rejected(400, f"the header {name.decode()} is there twice")
             said[name] = value
         if said.get(b"host", b"").lower() not in self._hosts:
-            return Turned(403, "the host that was asked for is not this server")
+            return Rejected(403, "the host that was asked for is not this server")
         if b"origin" in said and said[b"origin"].lower() not in self._origins:
-            return Turned(403, "pages of this origin may not speak to this server")
+            return Rejected(403, "pages of this origin may not speak to this server")
         known = _BEARER.fullmatch(said.get(b"authorization", b""))
         if known is None or not hmac.compare_digest(known[1], self._bearer):
-            return Turned(401, "the bearer of the client's configuration is needed")
+            return Rejected(401, "the bearer of the client's configuration is needed")
         if path != PATH:
-            return Turned(404, f"there is nothing but {PATH}")
+            return Rejected(404, f"there is nothing but {PATH}")
         return None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from assisted_benchmark.gateway.conversation import Conversation
@@ -11,7 +12,7 @@ from assisted_benchmark.gateway.http_exchange import Exchange
 from assisted_benchmark.gateway.principals import HTTP, Principals
 from assisted_benchmark.gateway.service import Service
 from assisted_benchmark.kernel.chance import Chance
-from assisted_benchmark.kernel.clock import SECOND, Clock
+from assisted_benchmark.kernel.clock import SECOND
 
 _MOST: Final = 64
 _IDLE_NS: Final = 1800 * SECOND
@@ -44,7 +45,7 @@ class Standing:
             stream.send(kept)
 
 
-class Talk:
+class McpSession:
     """One session of the handshake era. `busy`: how many exchanges it has open."""
 
     def __init__(self, service: Service, principals: Principals, session_id: str) -> None:
@@ -64,42 +65,47 @@ class Talk:
             self.standing.stream.close()
 
 
-class Talks:
+class McpSessions:
     """The open sessions, at most so many; those that nobody has used for long make room. For the event loop alone."""
 
-    def __init__(self, service: Service, principals: Principals, clock: Clock, chance: Chance) -> None:
-        self._make: Callable[[str], Talk] = lambda session_id: Talk(service, principals, session_id)
-        self._clock = clock
+    def __init__(self, service: Service, principals: Principals, chance: Chance) -> None:
+        self._service = service
+        self._principals = principals
         self._chance = chance
-        self._open: dict[str, Talk] = {}
+        self._open: dict[str, McpSession] = {}
 
-    def begin(self) -> Talk | None:
+    def begin(self) -> McpSession | None:
         """A new session, to be opened by the answer to its first request; None if there are too many."""
-        now = self._clock.now().mono_ns
+        now = self._service.clock.now().mono_ns
         if len(self._open) >= _MOST:
             for idle in [each for each in self._open.values() if not each.busy and each.used_ns + _IDLE_NS < now]:
                 self.end(idle)
         if len(self._open) >= _MOST:
             return None
-        talk = self._make(self._chance.token(_ID_BYTES).hex())
-        self._open[talk.id] = talk
-        return talk
+        session = McpSession(self._service, self._principals, self._chance.token(_ID_BYTES).hex())
+        self._open[session.id] = session
+        return session
 
-    def find(self, session_id: str) -> Talk | None:
+    def find(self, session_id: str) -> McpSession | None:
         """The session of this id."""
         return self._open.get(session_id)
 
-    def used(self, talk: Talk, *, more: int) -> None:
-        """An exchange in it has begun or ended."""
-        talk.busy += more
-        talk.used_ns = self._clock.now().mono_ns
+    @contextmanager
+    def in_use(self, session: McpSession) -> Iterator[None]:
+        """An exchange in it is open; it was last used when that ends."""
+        session.busy += 1
+        try:
+            yield
+        finally:
+            session.busy -= 1
+            session.used_ns = self._service.clock.now().mono_ns
 
-    def end(self, talk: Talk) -> None:
+    def end(self, session: McpSession) -> None:
         """End a session: what is in flight in it is cancelled."""
-        self._open.pop(talk.id, None)
-        talk.end()
+        self._open.pop(session.id, None)
+        session.end()
 
     def end_all(self) -> None:
         """End them all."""
-        for talk in tuple(self._open.values()):
-            self.end(talk)
+        for session in tuple(self._open.values()):
+            self.end(session)

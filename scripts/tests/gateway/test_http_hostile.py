@@ -222,7 +222,7 @@ def test_progress_that_nobody_reads_is_kept_in_bounds_and_the_answer_still_comes
 
 @promise("W16")
 def test_more_connections_than_can_be_held_are_turned_away_and_room_is_made(place, monkeypatch):
-    monkeypatch.setattr("assisted_benchmark.gateway.http_session._CONNECTIONS", 8)
+    monkeypatch.setattr("assisted_benchmark.gateway.http_server._CONNECTIONS", 8)
     ours = place()
     held = [ours.asks("GET", headers={"mcp-session-id": session}) for session in [ours.opens() for _ in range(3)]]
     idle = [ours.connects() for _ in range(8)]

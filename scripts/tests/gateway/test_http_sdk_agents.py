@@ -114,7 +114,7 @@ def test_sixteen_clients_of_four_calls_each_lose_nothing(place, mode):
     assert talk(ours, mode, *[conversation] * 16) == [["ok"] * 4] * 16
     assert len(acted) == 64  # counted where the calls come to
     assert len(set(acted)) == (1 if mode == "auto" else 16)
-    assert ours.session._face._talks._open == {}  # each has ended its session
+    assert ours.session._face._sessions._open == {}  # each has ended its session
     assert (ours.malformed, ours.session.oddities) == ([], ())
 
 

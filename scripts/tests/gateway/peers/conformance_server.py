@@ -15,7 +15,7 @@ import threading
 from http_peers import BEARER, with_bearer
 
 from assisted_benchmark.gateway.face import Face
-from assisted_benchmark.gateway.http_session import HttpSession
+from assisted_benchmark.gateway.http_server import HttpServer
 from assisted_benchmark.gateway.principals import EachItsOwn
 from assisted_benchmark.gateway.tools import ToolRegistration
 from assisted_benchmark.kernel.chance import SystemChance
@@ -397,7 +397,7 @@ class SuiteFace(Face):
 
 
 FACE = SuiteFace()
-session = HttpSession(FACE, EachItsOwn("run-1"), SystemClock(), SystemChance(), bearer=BEARER)
+session = HttpServer(FACE, EachItsOwn("run-1"), SystemClock(), SystemChance(), bearer=BEARER)
 session._server.config.app = with_bearer(session._face)
 serving = threading.Thread(target=session.serve)
 serving.start()

@@ -1,4 +1,4 @@
-"""Agents' sessions over HTTP on a port of loopback: what `AgentSession` is on two descriptors."""
+"""Agents' sessions over HTTP on a port of loopback: as `AgentSession` is on two descriptors, but for many."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CONNECTIONS = 256
 _GRACE_SECONDS = 5
 
 
-class HttpSession:
+class HttpServer:
     """Serves whoever has the bearer, on a port that is taken at once: 0 is any that is free.
 
     `on_malformed` hears of each body that was no message, from the thread that reads: the broker's receipt of it.
