@@ -1,4 +1,4 @@
-"""Whatever fault strikes at whatever moment, the case has a verdict: the harness does not fail at what can be written."""
+"""Whatever fault strikes at whatever moment, the case has a verdict: what can be written can be played."""
 
 import json
 
