@@ -2,12 +2,15 @@
 
 import json
 import os
+import socket
 import threading
 
 import pytest
 from marks import promise
 
 from assisted_benchmark.gateway import bridge
+from assisted_benchmark.kernel.clock import SECOND
+from assisted_benchmark.suite.live import door as door_module
 from assisted_benchmark.suite.live.door import SERVER, Door
 
 SECRET = "a" * 64
@@ -81,6 +84,19 @@ def test_behind_a_closed_door_nobody_comes(tmp_path):
     assert door.guest() is None
     assert bridge.carry(where, SECRET, 0, 1) is False
     assert door.turned_away == 0
+
+
+def test_who_says_nothing_at_the_door_keeps_it_from_closing_for_no_time_at_all(tmp_path, monkeypatch):
+    monkeypatch.setattr(door_module, "_PATIENCE_NS", 3600 * SECOND)
+    door = Door(tmp_path, SECRET)
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.connect(place(door))
+        silent.sendall(b"a")
+        closing = threading.Thread(target=door.close, daemon=True)
+        closing.start()
+        assert silent.recv(1) == b""  # it is sent away, however long it would have been waited for
+        closing.join(30)
+    assert (closing.is_alive(), door.guest()) == (False, None)
 
 
 def test_the_configuration_starts_the_bridge_by_its_path_alone(door):

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Final
 
 from assisted_benchmark.gateway import bridge
+from assisted_benchmark.kernel.clock import SECOND, Deadline, SystemClock
 
 SERVER: Final = "assisted-benchmark"
 CONFIG: Final = "mcp.json"
 
 _WAITING: Final = 16
-_PATIENCE_S: Final = 5.0  # for a client that has connected to say who it is
+_PATIENCE_NS: Final = 5 * SECOND  # for a client that has connected to say who it is
 _LONGEST: Final = 256
 
 
@@ -31,6 +32,7 @@ class Door:
         self._closed = False
         self._path = folder / "session"
         self._guest: socket.socket | None = None
+        self._asked: socket.socket | None = None
         self._came = threading.Event()
         self._listening = socket.socket(socket.AF_UNIX)
         self._listening.bind(str(self._path))
@@ -53,8 +55,10 @@ class Door:
     def close(self) -> None:
         """Nobody is let in any more, and who is in hears that it is over."""
         self._closed = True
-        with contextlib.suppress(OSError):
-            self._listening.shutdown(socket.SHUT_RDWR)  # on Linux this wakes the one that waits
+        for each in (self._listening, self._asked):  # on Linux the first wakes the one that waits
+            if each is not None:
+                with contextlib.suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as knock:
             knock.connect(str(self._path))  # elsewhere this does
         self._listening.close()
@@ -71,6 +75,7 @@ class Door:
             except OSError:
                 return
             with line:
+                self._asked = line
                 if self._closed:
                     return
                 kept = self._guest is None and self._knows(line)
@@ -83,10 +88,11 @@ class Door:
             self._came.set()
 
     def _knows(self, line: socket.socket) -> bool:
-        line.settimeout(_PATIENCE_S)
+        deadline = Deadline.after(SystemClock(), _PATIENCE_NS)  # of all that it says, however slowly
         said = b""
         try:
-            while not said.endswith(b"\n") and len(said) < _LONGEST:
+            while not said.endswith(b"\n") and len(said) < _LONGEST and not deadline.passed:
+                line.settimeout(deadline.remaining_ns() / SECOND)
                 chunk = line.recv(_LONGEST)
                 if not chunk:
                     return False
