@@ -1,6 +1,7 @@
 """Cases that are played from outside: on the road of every other case, with their own time, and honest to the end."""
 
 import threading
+from contextlib import suppress
 
 import pytest
 from attrs import evolve
@@ -13,6 +14,7 @@ from assisted_benchmark.kernel.errors import HarnessError, MisuseError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.suite.case import Servers
+from assisted_benchmark.suite.live import served as served_module
 from assisted_benchmark.suite.live.served import ServedTurn
 from assisted_benchmark.suite.result import Verdict
 
@@ -190,6 +192,41 @@ def test_after_the_session_no_turn_comes_any_more(tmp_path):
         served.propose(LOOK)
     served.refuse_malformed(Reason.TOO_DEEP, "nobody keeps it")
     assert served.turns == ()
+
+
+@pytest.mark.parametrize(("bound", "value", "turns"), [("MOST_TURNS", 3, 3), ("MOST_BYTES", len(LOOK) + len(WRONG), 2)])
+def test_what_an_agent_can_have_kept_has_a_bound_and_going_on_beyond_it_is_a_fault(
+    tmp_path, monkeypatch, bound, value, turns
+):
+    monkeypatch.setattr(served_module, bound, value)
+    taken = []
+
+    def use(served):
+        for raw in (LOOK, WRONG, CHOOSE, CHOOSE)[: turns + 1]:
+            with suppress(MisuseError):
+                served.propose(raw)
+        with pytest.raises(MisuseError):
+            served.propose(LOOK)
+        for _ in range(turns + 1):
+            served.refuse_malformed(Reason.TOO_DEEP, "too many")
+        taken.extend(served.turns)
+
+    result = played(a_case(tmp_path), use).result
+    assert (result.verdict, len(taken), result.proposed) == (Verdict.FAILED, turns, turns)
+    assert "agent" in [each.what for each in result.misses]
+
+
+def test_lines_that_are_no_messages_do_not_wait_in_any_number(tmp_path, monkeypatch):
+    monkeypatch.setattr(served_module, "MOST_TURNS", 3)
+    taken = []
+
+    def use(served):
+        for _ in range(5):
+            served.refuse_malformed(Reason.TOO_DEEP, "too many")
+        taken.extend(served.turns)
+
+    result = played(a_case(tmp_path), use).result
+    assert (len(taken), result.misses[-1].what, result.verdict) == (3, "agent", Verdict.FAILED)
 
 
 @pytest.mark.parametrize("how", ["propose", "malformed"])

@@ -21,6 +21,7 @@ from assisted_benchmark.kernel.clock import Clock
 from assisted_benchmark.kernel.decision import Refused
 from assisted_benchmark.kernel.errors import LedgerError, MisuseError
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.kernel.strict_json import MIB
 from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.live_policy.dispatch import Outcome
 from assisted_benchmark.live_policy.grant import group_key
@@ -35,6 +36,9 @@ from assisted_benchmark.suite.live.shots import ready
 from assisted_benchmark.suite.result import Miss
 
 CLIENT: Final = "client"
+
+MOST_TURNS: Final = 10_000
+MOST_BYTES: Final = 8 * MIB  # of all proposals: what is kept of them, a recording can hold
 
 _MILLISECOND: Final = 1_000_000
 _LABEL: Final = 100
@@ -72,6 +76,9 @@ class ServedCase:
         self._shots: dict[bytes, Shot] = {}
         self._broke: Exception | None = None
         self._over = False
+        self._noted = 0
+        self._bytes = 0
+        self._full = False
 
     @property
     def run(self) -> str:
@@ -89,17 +96,21 @@ class ServedCase:
         `relay` leads to whoever waits for it while the call is in flight.
 
         Raises:
-            HarnessError: the harness itself failed: the case will have no verdict. Or the session is over.
+            HarnessError: the harness itself failed: the case will have no verdict. Or the session is over, or full.
         """
         self._line.enter()
         try:
-            with self._kept():
+            with self._kept(len(raw)):
                 return self._turn(raw, principal, relay)
         finally:
             self._line.leave()
 
     def refuse_malformed(self, reason: Reason, detail: str) -> None:
         """A line that was no message leaves its receipt, after the turns that came before it. This does not wait."""
+        self._noted += 1
+        if self._noted > MOST_TURNS:  # not one of them may wait: nobody holds up who sends them
+            self._full = True
+            return
         self._line.soon(partial(self._malformed, reason, detail))
 
     def is_called(self, label: str) -> None:
@@ -132,6 +143,9 @@ class ServedCase:
         self._line.enter()
         self._over = True
         self._line.leave()
+        if self._full:
+            bound = f"at most {MOST_TURNS} turns, of {MOST_BYTES} bytes"
+            self._played.misses += (Miss(what="agent", expected=bound, actual="more, which were not judged"),)
         if self._broke is not None:
             raise self._broke
 
@@ -168,10 +182,14 @@ class ServedCase:
         return at_ns
 
     @contextmanager
-    def _kept(self) -> Iterator[None]:
-        """What breaks in a turn is told at the session's end, too."""
+    def _kept(self, size: int = 0) -> Iterator[None]:
+        """What breaks in a turn is told at the session's end, too. All turns are kept, so that they have a bound."""
         if self._over:
             raise MisuseError(Reason.MISUSE, "the session is over: no turn comes any more")
+        self._full = self._full or len(self._turns) >= MOST_TURNS or self._bytes + size > MOST_BYTES
+        if self._full:
+            raise MisuseError(Reason.TOO_LARGE, "the session has had as many turns as are kept")
+        self._bytes += size
         try:
             yield
         except Exception as broken:
