@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # The machine, not the caller, is in the way: a full or failing disk, for example.
 _MACHINE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE})
+_LONGEST: Final = 10_000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -110,9 +111,16 @@ def _explain(error: HarnessError) -> int:
     )
     if isinstance(error, DocumentError):
         for problem in error.problems:
-            print(problem, file=sys.stderr)
+            print(_plain(problem), file=sys.stderr)
         return code
-    return _say(str(error), "", code)
+    return _say(_plain(error), "", code)
+
+
+def _plain(what: object) -> str:
+    """For a terminal: what is told may name files, and those may have any name."""
+    from assisted_benchmark.kernel.text import shown
+
+    return "\n".join(shown(line, _LONGEST) for line in str(what).splitlines())
 
 
 def _say(what: str, do: str, code: int) -> int:

@@ -526,6 +526,12 @@ def test_file_names_that_would_move_the_cursor_are_shown_harmless(tmp_path):
         tmp_path, **{"esc\x1b[31m": PASSING.replace("{id}", "esc").replace("the plain road", "x") + "expcet: 1\n"}
     )
     assert "\x1b" not in command(root, "lint")[2]
+    keys = root / "led\x1b[2Jger" / "keys"
+    keys.mkdir(parents=True)
+    (keys / "run.key").touch(mode=0o600)
+    serve = ["serve", "--changes", "fabric", "--offline-endpoint", "--ledger", keys.parent]
+    code, _, err = command(root, *serve)
+    assert (code, "\x1b" not in err, "holds no key" in err) == (2, True, True)
 
 
 def test_another_platform_gets_a_clear_message(monkeypatch, capsys):
