@@ -19,6 +19,7 @@ from assisted_benchmark.mutation.states import MUTATION_TABLE
 from assisted_benchmark.report.attacks import SHAPE as ATTACKS_SHAPE
 from assisted_benchmark.report.record import SHAPE as REPORT_SHAPE
 from assisted_benchmark.suite.brokers import BROKERS
+from assisted_benchmark.suite.matrix.explained import SHAPE as GUARDS_SHAPE
 from assisted_benchmark.suite.vectors.making import vector_files
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,6 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 _SCHEMAS: dict[str, tuple[Shape, str]] = {
     **{kind.schema[19:-2]: (kind.shape, kind.title) for broker in BROKERS for kind in broker.kinds},
     "report": (REPORT_SHAPE, "report.json: what came of a run"),
+    "guards": (GUARDS_SHAPE, "guards.yaml: the guards that no case misses, and what does instead"),
     "attacks": (ATTACKS_SHAPE, "attack --json: what came of generated attacks"),
 }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from marks import promise
+
 from mutating.known import read_known, stale
 from mutating.operators import mutants_of
 
@@ -124,7 +125,7 @@ def test_the_list_of_explained_faults_gives_a_reason_for_each_and_names_none_twi
     assert read_known(path) == {"a/x": "it is", "a/y": "it is"}
     for wrong in ("- because: ' '\n  mutants: [a]\n", "- mutants: [a]\n", "- because: b\n  mutants: [a, a]\n"):
         path.write_text(wrong)
-        with pytest.raises(ValueError, match="names a fault twice|is not `because` and `mutants`"):
+        with pytest.raises(ValueError, match=r"names a fault twice|is not `because` and `mutants`"):
             read_known(path)
     assert stale(["a/x", "a/y", "b/z"], {"a/x"}, {"a/x"}, ("a",)) == [
         "a/x  (is noticed)",

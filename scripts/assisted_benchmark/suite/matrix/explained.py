@@ -22,7 +22,7 @@ _GUARD: Final = must(Text(limit=200), "its name, as `matrix` tells it")
 _BECAUSE: Final = must(Text(limit=400), "why no case fails for the want of it")
 _BEHIND: Final = must(ListOf(Text(limit=200), 1, 8), "guards that refuse the same where it is lacking")
 _TEST: Final = must(Text(r"scripts/tests/\S+\.py::\S+", "a test's file and name", 300), "a test that fails without it")
-_SHAPE: Final = Record(
+SHAPE: Final = Record(
     {
         "schema": must(Word(("assisted-benchmark/guards@1",)), "the kind of this file"),
         "guards": must(
@@ -60,7 +60,7 @@ def explained_in(root: Path) -> tuple[Explained, ...]:
     if not path.exists():
         return ()
     document = load(read(path, root), FILE)
-    check(_SHAPE, document)
+    check(SHAPE, document)
     return tuple(
         Explained(each["guard"], each["because"], tuple(each.get("behind", ())), each.get("test", ""))
         for each in document.value["guards"]
