@@ -10,6 +10,8 @@ import sys
 from multiprocessing import get_context
 from time import perf_counter
 
+from attrs import asdict
+
 from proofs.findings import Caught, Proof, jobs, prove, untaken
 
 
@@ -33,9 +35,9 @@ def main(arguments: list[str] | None = None) -> int:
     seconds = round(perf_counter() - began, 1)
     if options.json:
         value = {
-            "models": [each.value() for each in models],
-            "variants": [each.value() for each in variants],
-            "limits": [each.value() for each in limits],
+            "models": [asdict(each) for each in models],
+            "variants": [asdict(each) for each in variants],
+            "limits": [asdict(each) for each in limits],
             "untaken": left,
             "seconds": seconds,
         }

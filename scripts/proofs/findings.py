@@ -5,12 +5,13 @@ from __future__ import annotations
 from time import process_time
 from typing import Any, Final
 
-from attrs import asdict, field, frozen
+from attrs import field, frozen
 
 from proofs.catalogue import LIMITS, MODELS, REACHES, Variant, variants
 from proofs.explorer import explore
-from proofs.replay import KINDS, replay, whole_table
+from proofs.replay import replay, whole_table
 from proofs.rows import RowLedger, Rows
+from proofs.stores import KINDS
 from proofs.system import System
 
 AT_MOST_ONCE: Final = "at most one send"
@@ -40,10 +41,6 @@ class Proof:
         """Whether all holds, of the model and of the real ledgers."""
         return not self.broken and not self.differing
 
-    def value(self) -> dict[str, Any]:
-        """As a JSON value."""
-        return asdict(self)
-
 
 @frozen(kw_only=True)
 class Caught:
@@ -58,10 +55,6 @@ class Caught:
     def sound(self) -> bool:
         """Whether it was caught."""
         return bool(self.way)
-
-    def value(self) -> dict[str, Any]:
-        """As a JSON value."""
-        return asdict(self)
 
 
 def proof(model: System) -> Proof:

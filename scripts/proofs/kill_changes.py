@@ -18,9 +18,9 @@ from assisted_benchmark.mutation.proposal import Session
 from assisted_benchmark.mutation.results import NeedsAnswer, Proposed
 from assisted_benchmark.mutation.states import MUTATION_TABLE, State
 from assisted_benchmark.mutation.store import ProposalStore
-from assisted_benchmark.suite.kills import Tally, doubled
+from assisted_benchmark.suite.kills import Tally
 from assisted_benchmark.suite.mutation.world import Served
-from proofs.stores import KEYS, ROOT, Store, read, unsound, written
+from proofs.stores import KEYS, ROOT, Store, read, tally, written
 
 _TOKENS: Final = 20
 _CHANGE: Final = "network"
@@ -61,18 +61,7 @@ class Changes:
 
     def count(self, cycles: int, killed: int) -> Tally:  # noqa: ARG002 - all that there is
         arrived = Counter(each.body for each in self._world.reading().created)
-        ledger = self._store(self._folder, MUTATION_TABLE)
-        states = Counter(row.state for run in ledger.runs() for _, row in ledger.groups(run))
-        tally = Tally(
-            kills=killed,
-            sends=arrived.total(),
-            groups=states.total(),
-            doubles=doubled(arrived),
-            unresolved=states[State.UNRESOLVED],
-            unsound=unsound(ledger),
-        )
-        ledger.close()
-        return tally
+        return tally(self._store(self._folder, MUTATION_TABLE), arrived, killed, State.UNRESOLVED)
 
     def listen(self) -> None:
         self._world.listen()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -20,8 +19,8 @@ from assisted_benchmark.live_policy.policy import Policy, Step
 from assisted_benchmark.live_policy.ports import Reply
 from assisted_benchmark.live_policy.states import LIVE_TABLE, State
 from assisted_benchmark.live_policy.trust import Pins
-from assisted_benchmark.suite.kills import FileServer, Tally, doubled
-from proofs.stores import KEYS, ROOT, Store, read, unsound, written
+from assisted_benchmark.suite.kills import FileServer, Tally
+from proofs.stores import KEYS, ROOT, Store, read, tally, written
 
 _GRANTS: Final = 20
 _TARGETS: Final = ("approve", "hold")
@@ -69,18 +68,7 @@ class Grants:
 
     def count(self, cycles: int, killed: int) -> Tally:  # noqa: ARG002 - all that there is
         arrived = FileServer(self._folder).arrived()
-        ledger = self._store(self._folder, LIVE_TABLE)
-        rows = [row for run in ledger.runs() for _, row in ledger.groups(run)]
-        tally = Tally(
-            kills=killed,
-            sends=arrived.total(),
-            groups=len(rows),
-            doubles=doubled(arrived),
-            unresolved=Counter(row.state for row in rows)[State.UNRESOLVED],
-            unsound=unsound(ledger),
-        )
-        ledger.close()
-        return tally
+        return tally(self._store(self._folder, LIVE_TABLE), arrived, killed, State.UNRESOLVED)
 
     def listen(self) -> None:
         """A file needs nobody."""

@@ -19,8 +19,8 @@ from assisted_benchmark.kernel.canonical import canonical_bytes
 from assisted_benchmark.kernel.chance import SystemChance
 from assisted_benchmark.kernel.clock import SystemClock
 from assisted_benchmark.suite.capability.world import Served
-from assisted_benchmark.suite.kills import Tally, doubled
-from proofs.stores import KEYS, ROOT, Store, unsound
+from assisted_benchmark.suite.kills import Tally
+from proofs.stores import KEYS, ROOT, Store, tally
 
 _KEYS_A_RUN: Final = 20
 _THREADS: Final = 2
@@ -63,18 +63,13 @@ class Operations:
     def count(self, cycles: int, killed: int) -> Tally:  # noqa: ARG002 - all that there is
         reading = self._world.reading()
         arrived = Counter(each.parameters for each in reading.executions)
-        ledger = self._store(self._folder, CAPABILITY_TABLE)
-        states = Counter(row.state for run in ledger.runs() for _, row in ledger.groups(run))
-        tally = Tally(
-            kills=killed,
-            sends=arrived.total(),
-            groups=states.total(),
-            doubles=doubled(arrived),
-            unresolved=states[State.UNKNOWN_NEEDS_REFRESH],
-            unsound=unsound(ledger) + len(reading.disagreements),
+        return tally(
+            self._store(self._folder, CAPABILITY_TABLE),
+            arrived,
+            killed,
+            State.UNKNOWN_NEEDS_REFRESH,
+            len(reading.disagreements),
         )
-        ledger.close()
-        return tally
 
     def listen(self) -> None:
         self._world.listen()

@@ -12,18 +12,14 @@ from assisted_benchmark.kernel.clock import Instant
 from assisted_benchmark.kernel.decision import Admitted
 from assisted_benchmark.kernel.digest import Digest, digest_of
 from assisted_benchmark.kernel.errors import LedgerError
-from assisted_benchmark.kernel.keys import KeyRing
 from assisted_benchmark.ledger.memory import MemoryLedger
 from assisted_benchmark.ledger.protocol import Claimed, Draft, Ledger
 from assisted_benchmark.ledger.receipts import DECISION, verify
-from assisted_benchmark.ledger.sqlite import SqliteLedger
 from assisted_benchmark.ledger.states import TransitionTable
 from proofs.rows import ABSENT, DONE, Question, Row, RowLedger, Rows, claim, move, note, opening, recovery, settle
 from proofs.rows import CLAIMED as IS_CLAIMED
+from proofs.stores import real
 
-KINDS: Final = ("memory", "sqlite")
-
-_KEYS: Final = KeyRing("models", b"a key that guards nothing at all")
 _NOW: Final = Instant(1_900_000_000_000_000_000, 1)
 _RUNS_A_FILE: Final = 64
 _NAMES: Final = {digest_of("candidate@1", word.encode()): word for word in ("a", "b")}
@@ -116,10 +112,13 @@ class _Places:
         """A run of its own, with its groups as the model begins."""
         if self._runs % _RUNS_A_FILE == 0:
             self.close()
-            first = self._open(create=True)
-            self.ledgers = [first]
-            for _ in range(1, self._brokers):
-                self.ledgers.append(first if self._kind == "memory" else self._open())
+            self._file = self._folder / str(self._runs)
+            self._file.mkdir()
+            first = self._open()
+            self.ledgers = [
+                first,
+                *(first if self._kind == "memory" else self._open() for _ in range(1, self._brokers)),
+            ]
         self._runs += 1
         return _Run(self, f"run-{self._runs}", start, self._table, later=later)
 
@@ -133,15 +132,8 @@ class _Places:
         for each in self.ledgers:
             each.close()
 
-    def _open(self, *, create: bool = False) -> Ledger:
-        if self._kind == "memory":
-            return MemoryLedger("models", self._table)
-        if create:
-            self._file = self._folder / f"{self._runs}.sqlite"
-        anchor = self._file.with_suffix(".anchor")
-        if create:
-            return SqliteLedger.create(self._file, ledger_id="models", table=self._table, keys=_KEYS, anchor=anchor)
-        return SqliteLedger.open(self._file, table=self._table, keys=_KEYS, anchor=anchor)
+    def _open(self) -> Ledger:
+        return MemoryLedger("models", self._table) if self._kind == "memory" else real(self._file, self._table)
 
 
 class _Run:
@@ -208,11 +200,9 @@ class _Run:
 
     def _row(self, ledger: Ledger, name: bytes) -> Row:
         row = ledger.row(name)
-        return (
-            Row(ABSENT)
-            if row is None
-            else Row(row.state, _NAMES.get(Digest(row.candidate), "") if row.candidate else "")
-        )
+        if row is None:
+            return Row(ABSENT)
+        return Row(row.state, _NAMES.get(Digest(row.candidate), "") if row.candidate else "")
 
 
 def _permit(name: bytes, candidate: str) -> Admitted:

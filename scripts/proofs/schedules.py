@@ -19,9 +19,13 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from proofs.capability_world import CapabilityWorld
+from proofs.live_world import LiveWorld
+from proofs.mutation_world import MutationWorld
 from proofs.naive_ledger import WRONG
 from proofs.scheduler import Tried, explore
-from proofs.worlds import KINDS, CapabilityWorld, LiveWorld, MutationWorld, World
+from proofs.stores import KINDS
+from proofs.worlds import World
 
 
 @frozen
@@ -80,7 +84,8 @@ _THREE: Final[tuple[tuple[type[World], tuple[str, ...]], ...]] = (
     (CapabilityWorld, ("call", "call again", "cancel")),
     (CapabilityWorld, ("call", "call again", "take over")),
 )
-_FIRST: Final = (_TWO[0], _TWO[7], _TWO[13])
+# Of each broker the first.
+_FIRST: Final = tuple(next(each for each in _TWO if each[0] is world) for world in dict(_TWO))
 
 
 def plans(*, quick: bool = False) -> list[Plan]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -13,9 +14,13 @@ from assisted_benchmark.ledger.protocol import Ledger
 from assisted_benchmark.ledger.receipts import verify
 from assisted_benchmark.ledger.sqlite import SqliteLedger
 from assisted_benchmark.ledger.states import TransitionTable
+from assisted_benchmark.suite.kills import Tally, doubled
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 KEYS: Final = KeyRing("proofs", b"a key that guards nothing at all")
+
+# The real ledgers, which have to be alike.
+KINDS: Final = ("memory", "sqlite")
 
 # A broker's ledger in a folder: made at first, opened later.
 Store: TypeAlias = Callable[[Path, TransitionTable], Ledger]
@@ -35,6 +40,21 @@ def unsound(ledger: Ledger) -> int:
         not verify(ledger.receipts(run), run=run, ledger_id=ledger.id, head=ledger.head(run), table=ledger.table).sound
         for run in ledger.runs()
     )
+
+
+def tally(ledger: Ledger, arrived: Counter[Any], killed: int, unresolved: str, disagreements: int = 0) -> Tally:
+    """What came of an arena over this ledger, which is closed; `unresolved` is the state of what was left open."""
+    states = Counter(row.state for run in ledger.runs() for _, row in ledger.groups(run))
+    came = Tally(
+        kills=killed,
+        sends=arrived.total(),
+        groups=states.total(),
+        doubles=doubled(arrived),
+        unresolved=states[unresolved],
+        unsound=unsound(ledger) + disagreements,
+    )
+    ledger.close()
+    return came
 
 
 def written(path: Path, value: Any) -> None:

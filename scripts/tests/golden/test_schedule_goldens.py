@@ -7,8 +7,11 @@ import pytest
 from marks import promise
 
 from assisted_benchmark.capability.operations import Operations
+from proofs.capability_world import CapabilityWorld
+from proofs.live_world import LiveWorld
+from proofs.mutation_world import MutationWorld
 from proofs.scheduler import follow
-from proofs.worlds import KINDS, CapabilityWorld, LiveWorld, MutationWorld
+from proofs.stores import KINDS
 
 GOLDEN = json.loads((Path(__file__).parent / "schedules.json").read_text(encoding="utf-8"))
 WORLDS = {"live": LiveWorld, "mutation": MutationWorld, "capability": CapabilityWorld}

@@ -14,8 +14,9 @@ from proofs.catalogue import LIMITS, MODELS, REACHES, UNTOLD, variants
 from proofs.explorer import explore
 from proofs.findings import AT_MOST_ONCE, caught, limit, proof, prove, untaken
 from proofs.live import Live
-from proofs.replay import KINDS, replay, whole_table
+from proofs.replay import replay, whole_table
 from proofs.rows import CLAIMS_WHAT_IT_READ, RECOVERS_TO_READY, Row, claim
+from proofs.stores import KINDS
 
 VARIANTS = variants()
 # The others are explored by `scripts/models` alone: they take most of its time.

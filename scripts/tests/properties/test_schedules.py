@@ -11,9 +11,10 @@ from assisted_benchmark.live_policy.carrying import Carrier
 from assisted_benchmark.live_policy.dispatch import Outcome
 from assisted_benchmark.live_policy.states import State
 from proofs import scheduler, schedules
+from proofs.capability_world import CapabilityWorld
+from proofs.live_world import LiveWorld
 from proofs.scheduler import Act, Tried, explore, step
 from proofs.schedules import Plan, holds, plans, tried
-from proofs.worlds import CapabilityWorld, LiveWorld
 
 QUICK = plans(quick=True)
 
