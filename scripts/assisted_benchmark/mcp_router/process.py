@@ -80,6 +80,13 @@ class Launcher:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
+    def folder(self) -> Path:
+        """A new private folder, which goes with the launcher, or with a harness that is killed."""
+        with self._lock:
+            if self._top is None:
+                self._top = tempfile.mkdtemp(prefix="assisted-benchmark-")
+            return Path(tempfile.mkdtemp(dir=self._top))
+
     def resolve(self, launch: Launch, folder: Path) -> Resolved:
         """The launch on this machine now; nothing is read again that did not change.
 
@@ -99,10 +106,7 @@ class Launcher:
             ServerError: artifact_drift if a file is no longer the one that was hashed, launch_failed if the
                 operating system does not run it.
         """
-        with self._lock:
-            if self._top is None:
-                self._top = tempfile.mkdtemp(prefix="assisted-benchmark-")
-            room = Path(tempfile.mkdtemp(dir=self._top))
+        room = self.folder()
         with contextlib.ExitStack() as undo, contextlib.ExitStack() as theirs:
             undo.callback(shutil.rmtree, room, ignore_errors=True)
             with self._lock:

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from attrs import evolve
@@ -199,6 +200,16 @@ def test_nothing_that_a_program_started_outlives_its_case(tmp_path):
     assert ran(a_case(tmp_path, program + PLAN)).result.verdict is Verdict.PASSED
     with pytest.raises(ProcessLookupError):
         os.kill(int(child.read_text()), signal.SIGCONT)
+
+
+@promise("H6")
+def test_the_folder_of_a_programs_configuration_goes_with_all_that_a_killed_harness_leaves(tmp_path):
+    note = tmp_path / "note"
+    names = "os.environ['HOME'], os.environ['ASSISTED_BENCHMARK_CONFIG']"
+    program = f"import json, os\nopen({str(note)!r}, 'w').write(json.dumps([{names}]))\n"
+    assert ran(a_case(tmp_path, program + PLAN)).result.verdict is Verdict.PASSED
+    home, config = map(Path, json.loads(note.read_text()))
+    assert (config.parents[1], config.parents[1].exists()) == (home.parents[1], False)
 
 
 @promise("H6", "H8")

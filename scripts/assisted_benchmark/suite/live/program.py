@@ -11,7 +11,6 @@ status and its standard error only the report tells.
 from __future__ import annotations
 
 import os
-import tempfile
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -166,8 +165,8 @@ class Program:
             ServerError: launch_failed or artifact_drift: the program cannot be run at all.
         """
         environment = self._environment()
-        with tempfile.TemporaryDirectory(prefix="agent-") as name, Launcher() as launcher:
-            folder = Path(name)
+        with Launcher() as launcher:
+            folder = launcher.folder()
             secret = SystemChance().token(32).hex()
             door = Door(folder, secret)
             session = _Session(door, served)
