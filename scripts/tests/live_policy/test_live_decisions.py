@@ -88,7 +88,47 @@ def test_a_proposal_that_is_not_the_sealed_call_reaches_no_server_and_leaves_the
     assert bench.states() == (State.SEALED,)
     receipt = bench.receipts()[-1]
     assert (receipt["reason"], receipt["id"]) == (reason.value, refused.receipt_id)
+    compared = (Reason.ARGUMENTS_INVALID, Reason.WRONG_TARGET, Reason.ARGUMENTS_ALTERED)
+    assert (refused.nearest in ("approve", "hold")) is (reason in compared)
+    assert bool(refused.nearest) is (reason in compared)
     assert bench.propose(choosing(APPROVE)).state is State.SUCCEEDED
+
+
+SEALED_BUT_FOR_ITS_SPELLING = {
+    "a key twice with one value": (
+        b'{"server":"synthetic-ui","tool":"click_target","arguments":'
+        b'{"taskId":"t-1","targetId":"approve","targetId":"approve"}}',
+        Reason.DUPLICATE_KEY,
+    ),
+    "a key twice, the last as sealed": (
+        b'{"server":"synthetic-ui","tool":"click_target","arguments":'
+        b'{"taskId":"t-1","targetId":"hold","targetId":"approve"}}',
+        Reason.DUPLICATE_KEY,
+    ),
+    "a server twice, the last as sealed": (
+        b'{"server":"lba","server":"synthetic-ui","tool":"click_target","arguments":'
+        b'{"taskId":"t-1","targetId":"approve"}}',
+        Reason.DUPLICATE_KEY,
+    ),
+    "padded beyond a mebibyte": (choosing(APPROVE) + b" " * (1 << 20), Reason.TOO_LARGE),
+}
+
+
+@promise("L11", "K1")
+@pytest.mark.parametrize(("raw", "reason"), SEALED_BUT_FOR_ITS_SPELLING.values(), ids=SEALED_BUT_FOR_ITS_SPELLING)
+def test_bytes_that_a_lenient_reader_would_take_for_the_sealed_call_reach_no_server(raw, reason):
+    bench = a_choice()
+    assert bench.propose(raw).reason is reason
+    assert bench.calls == NOTHING
+    assert bench.states() == (State.SEALED,)
+
+
+def test_a_refusal_that_was_judged_records_which_call_was_proposed():
+    bench = a_choice()
+    bench.propose(choosing({**APPROVE, "targetId": "x"}))
+    receipt = bench.receipts()[-1]
+    told = bench.broker._desk.keyed(b'{"targetId":"x","taskId":"t-1"}')
+    assert (receipt["server"], receipt["tool"], receipt["arguments"]) == ("synthetic-ui", "click_target", told)
 
 
 OTHER_SESSIONS = {
@@ -142,6 +182,8 @@ def test_a_grant_is_refused_before_its_time_and_from_the_instant_of_its_end_on_e
     by_mono.clock.set_wall(sealed_at)
     assert by_mono.propose(choosing(APPROVE)).reason is Reason.EXPIRED
     assert early.calls == late.calls == by_wall.calls == by_mono.calls == NOTHING
+    # Refused before the marker: no group is spent on it.
+    assert {bench.states() for bench in (early, late, by_wall, by_mono)} == {(State.SEALED,)}
 
 
 @promise("K9")
@@ -161,6 +203,27 @@ def test_a_clock_that_was_set_back_by_more_than_a_second_refuses_and_by_less_doe
     assert bench.propose(choosing(APPROVE)).reason is Reason.CLOCK_ROLLBACK
     assert bench.calls == NOTHING
     bench.clock.set_wall(highest - SECOND)
+    assert bench.propose(choosing(APPROVE)).state is State.SUCCEEDED
+
+
+@promise("K9")
+def test_a_clock_that_was_set_back_behind_an_admitted_call_refuses_the_next_one():
+    bench = a_bench()
+    bench.clock.advance(10 * SECOND)
+    admitted_at = bench.clock.now().wall_ns
+    assert bench.propose(LOOKING).state is State.SUCCEEDED
+    bench.clock.set_wall(admitted_at - SECOND - 1)
+    assert bench.propose(choosing(APPROVE)).reason is Reason.CLOCK_ROLLBACK
+    assert bench.calls == {"lba": 1, "synthetic-ui": 0}
+
+
+@promise("K9")
+def test_a_jump_of_the_clock_that_only_somebody_elses_proposal_saw_does_not_raise_the_mark():
+    bench = a_choice()
+    issued = bench.clock.now().wall_ns
+    bench.clock.set_wall(issued + 50 * SECOND)
+    assert bench.propose(choosing(APPROVE), principal="mallory").reason is Reason.WRONG_PRINCIPAL
+    bench.clock.set_wall(issued)
     assert bench.propose(choosing(APPROVE)).state is State.SUCCEEDED
 
 
@@ -199,7 +262,11 @@ def test_another_boot_of_the_host_refuses():
     bench = a_choice()
     bench.clock.reboot("boot-2")
     assert bench.propose(choosing(APPROVE)).reason is Reason.WRONG_HOST
+    # As long after the boot as the sealing was, or longer, the readings alone would tell nothing.
+    bench.clock.advance(10 * SECOND)
+    assert isinstance(bench.propose(choosing(APPROVE)), Refused)
     assert bench.calls == NOTHING
+    assert bench.states() == (State.SEALED,)
 
 
 @promise("L2", "L13")

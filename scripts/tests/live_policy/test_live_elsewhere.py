@@ -4,6 +4,7 @@ import pytest
 from live_bench import APPROVE, HOLD, KEYS, LiveBench, a_choice, a_group, a_policy, choosing
 from marks import promise
 
+from assisted_benchmark.kernel.clock import SECOND
 from assisted_benchmark.kernel.keys import Purpose
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.sqlite import SqliteLedger
@@ -151,3 +152,16 @@ def test_a_call_of_our_own_that_is_out_may_still_come_to_its_end_when_the_grant_
     bench.at(Moment.WRITE, lambda: bench.broker.revoke(bench.session.grant))
     assert bench.propose(choosing(APPROVE)).state is State.SUCCEEDED
     assert bench.calls == ONE_CLICK
+
+
+@promise("K9")
+def test_a_grant_in_use_that_is_opened_again_learns_the_latest_time_that_anyone_recorded():
+    bench = a_choice()
+    bench.propose(choosing({**APPROVE, "targetId": "x"}))
+    other = elsewhere(bench)
+    bench.clock.advance(10 * SECOND)
+    other.propose(bench.session, choosing({**APPROVE, "targetId": "x"}))
+    bench.clock.set_wall(bench.clock.now().wall_ns - 5 * SECOND)
+    assert bench.broker.open(bench.sealed.data, bench.session) == bench.session
+    assert bench.propose(choosing(APPROVE)).reason is Reason.CLOCK_ROLLBACK
+    assert bench.calls == NOTHING

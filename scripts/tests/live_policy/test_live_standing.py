@@ -1,8 +1,10 @@
 """Where an open grant stands while threads race: no step is ever skipped, and none is done twice."""
 
-from live_bench import ASK, HOLD, LOOK, LOOKING, a_bench, a_group, asking, choosing
+import pytest
+from live_bench import APPROVE, ASK, HOLD, LOOK, LOOKING, a_bench, a_choice, a_group, asking, choosing
 from marks import promise
 
+from assisted_benchmark.kernel.errors import LedgerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.live_policy.checks import CHECKS, Check
 from assisted_benchmark.live_policy.grant import group_key
@@ -47,6 +49,15 @@ def test_a_step_that_another_thread_saw_done_is_not_counted_twice():
 
 
 @promise("L13")
+def test_a_step_that_another_thread_did_meanwhile_is_not_opened_again_by_the_one_before():
+    bench = a_bench(LOOK, ASK, a_group())
+    after(bench.ledger, "settle", lambda: bench.propose(ASKING))
+    assert bench.propose(LOOKING).state is State.SUCCEEDED
+    assert bench.propose(ASKING).reason is Reason.REPLAYED
+    assert bench.calls == {"lba": 2, "synthetic-ui": 0}
+
+
+@promise("L13")
 def test_the_ledger_itself_must_know_the_step_before_as_done():
     bench = standing_ahead(2)
     assert bench.propose(choosing(HOLD)).reason is Reason.OUT_OF_ORDER
@@ -85,3 +96,15 @@ def test_what_is_admitted_is_a_call_of_the_step_that_was_judged_though_the_grant
     assert bench.propose(slow).reason is Reason.LOST_RACE
     assert bench.states() == (State.SUCCEEDED, State.SEALED)
     assert bench.calls == {"lba": 1, "synthetic-ui": 0}
+
+
+@promise("L13")
+def test_a_group_of_an_open_grant_that_the_ledger_lost_is_a_fault_of_the_store_and_sends_nothing():
+    bench = a_choice()
+    grant = bench.broker._known(bench.session.grant)
+    grant.keys = (b"\x00" * 32,)
+    with pytest.raises(LedgerError) as caught:
+        grant.refresh(bench.ledger)
+    assert caught.value.reason is Reason.LEDGER_MALFORMED
+    assert bench.propose(choosing(APPROVE, effect="act")).reason is Reason.STORE_UNAVAILABLE
+    assert bench.calls == {"lba": 0, "synthetic-ui": 0}
