@@ -246,6 +246,7 @@ class HttpChannel:
         while not answer.status and fd in self._open and (left := deadline.remaining_ns()):
             self._take_in(-(-left // _MILLISECOND))
         self._drop(fd)
+        self.ring()  # what came for others meanwhile is there already, and no poll would tell of it
         return 200 <= answer.status < 300
 
     def _take_in(self, milliseconds: int, *, writing: bool = False) -> bool:

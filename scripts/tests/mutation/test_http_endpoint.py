@@ -3,15 +3,11 @@ import socket
 import ssl
 import threading
 import tracemalloc
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from marks import promise
 from raw_http import PATIENCE, RawServer, answer, reset, whole_request
+from tls_bench import signed_by_itself, tls_server
 
 from assisted_benchmark.kernel.clock import SECOND, Deadline, Instant, ManualClock, SystemClock
 from assisted_benchmark.kernel.decision import Admitted
@@ -493,34 +489,7 @@ def test_a_name_of_this_machine_is_tried_at_each_of_its_addresses(host):
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    """A certificate of this machine, signed by itself, and its key: one file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-    now = datetime.now(UTC)
-    signed = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    path = tmp_path_factory.mktemp("tls") / "server.pem"
-    path.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        + signed.public_bytes(serialization.Encoding.PEM)
-    )
-    return path
-
-
-def tls_server(certificate):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    return context
+    return signed_by_itself(tmp_path_factory.mktemp("tls"))
 
 
 @promise("W14")
