@@ -10,8 +10,8 @@ import attrs
 from mutating.operators import Mutant
 from mutating.reach import Reach
 
-_MOST: Final = 250
-_CPU: Final = 4.0
+_MOST: Final = 1500
+_CPU: Final = 12.0
 _SLOW: Final = 3
 _COLD_FILES: Final = 12
 

@@ -186,7 +186,7 @@ def _exhausted(q: Question) -> str:
 
 def _out_of_order(q: Question) -> str:
     other = q.elsewhere
-    early = other is not None and other.index > q.step.index and other.choice
+    early = other is not None and other.choice  # which is the last step, so that it is later than the open one
     named = q.proposal.group
     if named and named != q.step.name and other is None:
         return f"`{named}` is not the step that is open"

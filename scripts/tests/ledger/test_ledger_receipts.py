@@ -25,7 +25,7 @@ from assisted_benchmark.live_policy.states import LIVE_TABLE, State
 RUN, LEDGER = "run-1", "ledger-1"
 
 
-def a_chain(run: str = RUN, ledger: str = LEDGER) -> tuple[list[bytes], Head]:
+def a_chain(run: str = RUN, ledger: str = LEDGER, detail: str = 'a "quoted" detail') -> tuple[list[bytes], Head]:
     """Two groups: one succeeded, one refused twice and then claimed. Five receipts."""
     memory = MemoryLedger(ledger, LIVE_TABLE)
     a, b = a_group("a"), a_group("b")
@@ -33,7 +33,7 @@ def a_chain(run: str = RUN, ledger: str = LEDGER) -> tuple[list[bytes], Head]:
     claimed = a_claim(memory, run, a)
     memory.settle(claimed, State.SUCCEEDED, a_draft("outcome", "succeeded"))
     memory.record(run, a_draft("decision", "not_a_candidate"), b)
-    memory.record(run, a_draft("decision", "wrong_target", detail='a "quoted" detail'), b)
+    memory.record(run, a_draft("decision", "wrong_target", detail=detail), b)
     a_claim(memory, run, b)
     return list(memory.receipts(run)), memory.head(run)
 
@@ -150,6 +150,8 @@ BAD_LINES = {
     "a number for a text beside quotes": changed(LINES[2], detail=1, reason='""'),
     "nested too deeply to be written": LINES[2].replace(b'"detail":""', b'"detail":' + b"[" * 300 + b"]" * 300),
     "a NUL": orjson.dumps(json.loads(LINES[2]) | {"detail": "\x00"}),
+    "a control character as it is": LINES[2].replace(b'"detail":""', b'"detail":"\t"'),
+    "a seq that begins with a zero": LINES[2].replace(b'"seq":3', b'"seq":03'),
     "not UTF-8": LINES[2].replace(b'"detail":""', b'"detail":"\xff"'),
 }
 
@@ -159,6 +161,29 @@ BAD_LINES = {
 def test_a_line_in_any_other_spelling_is_no_receipt(line):
     assert ("chain_broken", 3, 0) in found([*LINES[:2], line, *LINES[3:]])
     assert found([line], Head(1, line_digest(line)))[0] == ("chain_broken", 1, 0)
+
+
+# Of lines that nobody had to escape anything in many are read at once.
+PLAIN_LINES, PLAIN_HEAD = a_chain(detail="nothing to escape")
+
+
+@promise("K15")
+@pytest.mark.parametrize("line", BAD_LINES.values(), ids=BAD_LINES)
+@pytest.mark.parametrize("place", range(len(PLAIN_LINES) + 1))
+def test_a_line_in_another_spelling_is_found_wherever_it_stands_among_plain_ones(line, place):
+    assert found(PLAIN_LINES, PLAIN_HEAD) == []
+    assert ("chain_broken", place + 1, 0) in found([*PLAIN_LINES[:place], line, *PLAIN_LINES[place:]], PLAIN_HEAD)
+
+
+@promise("K15")
+@pytest.mark.parametrize("escape", [b"\\u0064", b"\\/", b"\\u002F"])
+def test_a_chain_computed_anew_with_an_escape_too_many_is_found_though_every_link_and_the_head_hold(escape):
+    prev, lines = str(first_prev(LEDGER, RUN)), []
+    for line in PLAIN_LINES:
+        line = canonical_bytes(json.loads(line) | {"prev": prev}).replace(b'"detail":"', b'"detail":"' + escape)
+        prev = line_digest(line)
+        lines.append(line)
+    assert [each[0] for each in found(lines, Head(len(lines), prev))] == ["chain_broken"] * len(lines)
 
 
 def without_links(line: bytes, **fields: object) -> dict[str, object]:

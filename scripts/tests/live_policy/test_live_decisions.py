@@ -35,7 +35,7 @@ from assisted_benchmark.kernel.digest import digest_of
 from assisted_benchmark.kernel.errors import HarnessError
 from assisted_benchmark.kernel.reasons import LIVE_ORDER, Coarse, Reason
 from assisted_benchmark.live_policy.checks import CHECKS
-from assisted_benchmark.live_policy.dispatch import Outcome, heard
+from assisted_benchmark.live_policy.dispatch import Moment, Outcome, heard
 from assisted_benchmark.live_policy.ports import Observation, Unavailable
 from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.live_policy.trust import Pins
@@ -203,6 +203,7 @@ def test_a_clock_that_was_set_back_by_more_than_a_second_refuses_and_by_less_doe
     assert bench.propose(choosing(APPROVE)).reason is Reason.CLOCK_ROLLBACK
     assert bench.calls == NOTHING
     bench.clock.set_wall(highest - SECOND)
+    assert isinstance(bench.broker.decide(bench.session, choosing(APPROVE, effect="act")), Admitted)
     assert bench.propose(choosing(APPROVE)).state is State.SUCCEEDED
 
 
@@ -316,6 +317,14 @@ def test_a_later_call_is_skipped_and_a_done_one_replayed():
 
 
 @promise("L13")
+def test_a_call_of_a_done_step_is_replayed_though_it_names_its_group():
+    bench = a_bench(LOOK, ASK)
+    assert bench.propose(LOOKING).state is State.SUCCEEDED
+    assert bench.propose(asking("lba", "get_benchmark_series", {}, group="step-1")).reason is Reason.REPLAYED
+    assert bench.calls == {"lba": 1, "synthetic-ui": 0}
+
+
+@promise("L13")
 def test_a_call_that_occurs_twice_in_the_plan_is_admitted_twice():
     bench = a_bench(LOOK, LOOK)
     assert [bench.propose(LOOKING).state for _ in range(2)] == [State.SUCCEEDED] * 2
@@ -340,6 +349,26 @@ def test_a_revoked_and_an_aborted_grant_say_so():
     aborted.broker.abort(aborted.session)
     assert aborted.propose(choosing(APPROVE)).reason is Reason.GROUP_TERMINAL
     assert revoked.calls == aborted.calls == NOTHING
+
+
+def test_no_call_of_a_closed_group_is_admitted_even_before_the_ledger_is_asked_to_mark_it():
+    revoked, aborted, spent, late = a_choice(), a_choice(), a_choice(max_refusals=1), a_choice()
+    revoked.broker.revoke(revoked.session.grant)
+    aborted.broker.abort(aborted.session)
+    spent.propose(b"nonsense")
+    end = late.clock.now().wall_ns + LIFETIME
+    late.at(Moment.CLAIMED, lambda: late.clock.set_wall(end))
+    assert late.propose(choosing(APPROVE)).state is State.EXPIRED
+    late.clock.set_wall(end - 1)
+    decisions = [bench.broker.decide(bench.session, choosing(APPROVE)) for bench in (revoked, aborted, spent, late)]
+    assert [type(each) for each in decisions] == [Refused] * 4
+    assert [each.reason for each in decisions] == [
+        Reason.REVOKED,
+        Reason.GROUP_TERMINAL,
+        Reason.EXHAUSTED,
+        Reason.GROUP_TERMINAL,
+    ]
+    assert revoked.calls == aborted.calls == spent.calls == late.calls == NOTHING
 
 
 @promise("L15")
@@ -524,6 +553,22 @@ def test_the_receipt_tells_how_the_call_differs_and_neither_secrets_nor_the_righ
         == 'nearest is `yes`: /pin differs: [redacted] was proposed; /targetId differs: "maybe" was proposed'
     )
     assert "1234" not in json.dumps(bench.receipts())
+
+
+@promise("L15a")
+def test_what_a_schema_says_of_a_sensitive_argument_tells_nothing_within_it():
+    numbers = {"type": "object", "additionalProperties": {"type": "integer"}}
+    secret = a_tool("sign", {"pin": numbers, "targetId": {"type": "string"}}, sensitive=["/pin"])
+    contract = Contract(schema=SERVER_SET, id="signing", servers=(a_server("synthetic-ui", secret),))
+    yes, no = {"pin": {"k": 1}, "targetId": "yes"}, {"pin": {"k": 1}, "targetId": "no"}
+    bench = a_bench(a_group(tool="sign", yes=yes, no=no), contract=contract)
+    told = []
+    for number, reason in ((b'"x"', Reason.ARGUMENTS_INVALID), (b"1.0", Reason.NON_CANONICAL_NUMBER)):
+        raw = b'{"server":"synthetic-ui","tool":"sign","arguments":{"pin":{"hunter2":%b},"targetId":"yes"}}' % number
+        assert bench.propose(raw).reason is reason
+        told.append(bench.receipts()[-1]["detail"])
+    assert "hunter2" not in "".join(told)
+    assert [detail.startswith("/pin: ") for detail in told] == [True, True]
 
 
 def _always(reason, order=CHECKS):
