@@ -7,6 +7,7 @@ from attrs import evolve
 from marks import promise
 from suite_world import ROOT, a_root
 
+from assisted_benchmark.kernel.errors import LedgerError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.receipts import verify
 from assisted_benchmark.suite.attacks.attacking import attack_case, attack_cases, attackable, places_of
@@ -15,15 +16,16 @@ from assisted_benchmark.suite.attacks.engine import ALL_PAIRS, Came, Finding, Pl
 from assisted_benchmark.suite.attacks.moves import OF_BYTES, pair
 from assisted_benchmark.suite.attacks.outside import attack_documents, attack_records
 from assisted_benchmark.suite.attacks.report import NOT_REFUSED, Counter, joined
-from assisted_benchmark.suite.attacks.row import yaml_of
 from assisted_benchmark.suite.attacks.threats import OK, threats
 from assisted_benchmark.suite.attacks.written import scenario_of, text_of_scenario, write_failures
 from assisted_benchmark.suite.bench import Bench
+from assisted_benchmark.suite.live.stage import LiveStage
 from assisted_benchmark.suite.matrix.judging import BROKERS, guards_of
 from assisted_benchmark.suite.matrix.lacking import lacking
 from assisted_benchmark.suite.plan import MEMORY, RunPlan
 from assisted_benchmark.suite.result import Verdict
 from assisted_benchmark.suite.runner import discover
+from assisted_benchmark.suite.yaml_out import yaml_of
 
 CASES = {case.id: case for case in discover(ROOT)}
 GOOD = {
@@ -237,13 +239,16 @@ def test_two_reports_are_one():
     assert joined([]).tried == 0
 
 
-def test_what_could_not_run_is_no_refusal():
+def test_what_could_not_run_is_no_refusal(monkeypatch):
+    def lost(*_):
+        raise LedgerError(Reason.STORE_UNAVAILABLE, "the disk is gone")
+
     place = place_of("live")
     attack = next(attacks_of(place, pairs=0))
-    broken = evolve(attack, row={**attack.row, "faults": [{"store": "unavailable", "at": "start"}]})
-    (finding,) = played(place, [broken])
+    monkeypatch.setattr(LiveStage, "play", lost)
+    (finding,) = played(place, [attack])
     assert isinstance(finding, Finding)
-    assert finding.came is Came.NO_VERDICT
+    assert (finding.came, finding.word) == (Came.NO_VERDICT, Reason.STORE_UNAVAILABLE)
 
 
 def test_a_benign_case_that_is_refused_is_a_false_alarm():

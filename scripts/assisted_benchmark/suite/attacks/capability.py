@@ -16,7 +16,7 @@ from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.reasons import LIVE_ORDER, Reason
 from assisted_benchmark.suite.attacks.capability_moves import CallMoves, GrantMoves, Phase
 from assisted_benchmark.suite.attacks.moves import Move, Station, joined
-from assisted_benchmark.suite.attacks.row import document_of, fault_rows, run_keys_of, unfit
+from assisted_benchmark.suite.attacks.row import document_of, fault_rows, unfit
 from assisted_benchmark.suite.attacks.spelling import spelled
 from assisted_benchmark.suite.capability.expand import Origin, cases_of
 from assisted_benchmark.suite.capability.naming import short_name
@@ -25,6 +25,7 @@ from assisted_benchmark.suite.capability.scenario_document import scenario_from
 from assisted_benchmark.suite.capability.scenario_shape import CAPABILITY_SCENARIO
 from assisted_benchmark.suite.case import Case, Servers
 from assisted_benchmark.suite.live.samples import Draw
+from assisted_benchmark.suite.yaml_out import run_keys_of
 
 _BYTES: Final = LIVE_ORDER[: LIVE_ORDER.index(Reason.MALFORMED_NAME)]
 _PHASES: Final[dict[Phase, tuple[Reason, ...]]] = {

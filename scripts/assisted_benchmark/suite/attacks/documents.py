@@ -18,8 +18,8 @@ from assisted_benchmark.contract.strict_yaml import load
 from assisted_benchmark.kernel.canonical import Json
 from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.suite.attacks.row import yaml_of
 from assisted_benchmark.suite.catalogue import Catalogue, Gathered
+from assisted_benchmark.suite.yaml_out import yaml_of
 from assisted_benchmark.workloads.synthetic_ui import TOOLS
 
 CONTRACT: Final = "contracts/ui.contract.yaml"

@@ -12,7 +12,7 @@ from assisted_benchmark.kernel.reasons import LIVE_ORDER, Reason
 from assisted_benchmark.suite.attacks.live_calls import CallMoves, chosen
 from assisted_benchmark.suite.attacks.live_faults import DECIDE, DISPATCH, OPEN, FaultMoves
 from assisted_benchmark.suite.attacks.moves import Move, Station, joined
-from assisted_benchmark.suite.attacks.row import document_of, fault_rows, run_keys_of, unfit
+from assisted_benchmark.suite.attacks.row import document_of, fault_rows, unfit
 from assisted_benchmark.suite.attacks.spelling import spelled
 from assisted_benchmark.suite.case import ADMITTED, Case, Servers
 from assisted_benchmark.suite.live.expand import Origin, cases_of
@@ -21,6 +21,7 @@ from assisted_benchmark.suite.live.samples import Draw
 from assisted_benchmark.suite.live.scenario import BROKER, LiveCase
 from assisted_benchmark.suite.live.scenario_document import scenario_from
 from assisted_benchmark.suite.live.scenario_shape import SCENARIO
+from assisted_benchmark.suite.yaml_out import run_keys_of
 
 _OPENING: Final = (
     Reason.STORE_UNAVAILABLE,

@@ -12,7 +12,7 @@ from assisted_benchmark.kernel.canonical import Json, parse
 from assisted_benchmark.kernel.reasons import LIVE_ORDER, Reason
 from assisted_benchmark.suite.attacks.moves import Move, Station, joined
 from assisted_benchmark.suite.attacks.mutation_moves import ConfirmMoves, ProposeMoves
-from assisted_benchmark.suite.attacks.row import document_of, fault_rows, run_keys_of, unfit
+from assisted_benchmark.suite.attacks.row import document_of, fault_rows, unfit
 from assisted_benchmark.suite.attacks.spelling import spelled
 from assisted_benchmark.suite.case import ADMITTED, Case, Servers
 from assisted_benchmark.suite.live.samples import Draw
@@ -20,6 +20,7 @@ from assisted_benchmark.suite.mutation.expand import Origin, cases_of
 from assisted_benchmark.suite.mutation.scenario import BROKER, Human, MutationCase
 from assisted_benchmark.suite.mutation.scenario_document import scenario_from
 from assisted_benchmark.suite.mutation.scenario_shape import MUTATION_SCENARIO
+from assisted_benchmark.suite.yaml_out import run_keys_of
 
 _BYTES: Final = (*LIVE_ORDER[: LIVE_ORDER.index(Reason.MALFORMED_NAME)], Reason.ARGUMENTS_INVALID)
 # By phase: what is read, the spec, the token's look, the token, a cancellation, the consumption, the binding, who can

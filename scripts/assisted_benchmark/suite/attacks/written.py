@@ -13,7 +13,7 @@ from assisted_benchmark.kernel.canonical import Json
 from assisted_benchmark.suite.attacks.engine import Finding
 from assisted_benchmark.suite.attacks.moves import Place
 from assisted_benchmark.suite.attacks.report import Failure
-from assisted_benchmark.suite.attacks.row import yaml_of
+from assisted_benchmark.suite.yaml_out import yaml_of
 
 _NO_NAME: Final = re.compile(r"[^a-z0-9]+")
 _SCHEMAS: Final = {"live": "scenario", "mutation": "mutation-scenario", "capability": "capability-scenario"}

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from attrs import evolve, fields
+from attrs import evolve
 
 from assisted_benchmark.contract.files import name_below, read
 from assisted_benchmark.contract.scalar import NAME
@@ -27,21 +26,23 @@ from assisted_benchmark.kernel.text import shown
 from assisted_benchmark.suite.case import folder_of
 from assisted_benchmark.suite.live.expand import usual_servers
 from assisted_benchmark.suite.live.faults import ANY_TURN, USUAL, At, Fault
-from assisted_benchmark.suite.live.scenario import BROKER, LiveCase, Reveal, RunSpec, Transcribed
+from assisted_benchmark.suite.live.scenario import BROKER, LiveCase, Reveal, Transcribed
 from assisted_benchmark.suite.live.scenario_document import scenario_from
 from assisted_benchmark.suite.live.scenario_shape import FAULTS
 from assisted_benchmark.suite.live.served import ServedTurn
 from assisted_benchmark.suite.live.transcripts.calls import SessionTurn, result_digest
 from assisted_benchmark.suite.live.transcripts.reading import MAX_BYTES, read_transcript
 from assisted_benchmark.suite.live.transcripts.session import written
-from assisted_benchmark.suite.live.yaml_out import flow
 from assisted_benchmark.suite.result import CaseResult
 from assisted_benchmark.suite.tables import PLAIN
+from assisted_benchmark.suite.yaml_out import flow, run_keys_of
 
 SUFFIX: Final = ".scenario.yaml"
 SESSION_SUFFIX: Final = ".session.jsonl"
 _UNITS: Final = (("h", 3600 * SECOND), ("m", 60 * SECOND), ("s", SECOND), ("ms", SECOND // 1000))
 _BECAUSE: Final = 280
+# A recording has its run's own name from the case's.
+_RUN_KEYS: Final = ("task", "seed", "vm", "session", "host")
 
 
 def named_as(case: LiveCase, path: Path, root: Path) -> LiveCase:
@@ -102,7 +103,7 @@ def _lines(
     because = shown(f"a session of {result.agent} with {came_from}, as it was recorded", _BECAUSE)
     yield f"because: {quoted(because)}"
     yield f"policy: {quoted(case.policy)}"
-    run = dict(_run(case.run))
+    run = run_keys_of(case.run, _RUN_KEYS)
     if run:
         yield f"run: {flow(run)}"
     yield f"agent: {flow({'transcript': name + SESSION_SUFFIX})}"
@@ -120,17 +121,6 @@ def _lines(
     if seen:
         expect["oracle"] = seen[-1]
     yield f"expect: {flow({**expect, 'receipts': result.receipts})}"
-
-
-def _run(run: RunSpec) -> Iterator[tuple[str, Json]]:
-    usual = RunSpec()
-    for field in fields(RunSpec):
-        value = getattr(run, field.name)
-        if value != getattr(usual, field.name) and field.name != "run":
-            if field.name == "start_ns":
-                yield "clock", datetime.fromtimestamp(value // SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            else:
-                yield field.name, value
 
 
 def _turn(fault: Fault, case: LiveCase) -> int:

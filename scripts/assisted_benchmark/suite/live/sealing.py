@@ -30,7 +30,7 @@ from assisted_benchmark.suite.live.scenario import RunSpec
 from assisted_benchmark.suite.live.transcripts.calls import Entry, RecordedCall, SessionTurn, Transcript
 from assisted_benchmark.suite.live.transcripts.playing import proposals_of
 from assisted_benchmark.suite.live.transcripts.session import written
-from assisted_benchmark.suite.live.yaml_out import flow
+from assisted_benchmark.suite.yaml_out import flow
 
 _LEAST_S: Final = 120
 _TASK: Final = "taskId"
