@@ -31,10 +31,12 @@ from live_bench import KEYS as RING
 from marks import promise
 
 from assisted_benchmark.contract.model import SERVER_SET, Contract, Effect, Recheck
+from assisted_benchmark.kernel.decision import Admitted
 from assisted_benchmark.kernel.errors import MisuseError
 from assisted_benchmark.kernel.keys import Purpose
 from assisted_benchmark.kernel.reasons import Reason
-from assisted_benchmark.live_policy.dispatch import Moment, Outcome, heard
+from assisted_benchmark.ledger.protocol import Claimed
+from assisted_benchmark.live_policy.dispatch import Flight, Moment, Outcome, heard
 from assisted_benchmark.live_policy.ending import Finding, TornDown
 from assisted_benchmark.live_policy.policy import Step
 from assisted_benchmark.live_policy.ports import NotSent, Replied, Uncertain
@@ -103,6 +105,30 @@ def test_a_lost_or_double_answer_is_unresolved_and_never_resent(reason):
     assert heard(outcome) == {"refused": "unavailable", "receipt": outcome.receipt_id}
     assert bench.propose(choosing(APPROVE)).reason is Reason.ALREADY_SELECTED
     assert bench.calls == ONE_CLICK
+
+
+@promise("L22")
+def test_what_came_of_a_call_is_told_in_its_receipt_as_in_its_outcome():
+    lost, gone = a_choice(), a_choice()
+    lost.world._answer = lambda claimed: Uncertain(Reason.OUTCOME_UNKNOWN, "no answer came", lost.clock.now())
+    gone.world.send = lambda claimed, **_: NotSent(Reason.SERVER_UNAVAILABLE, "it is gone")
+    unasked = a_choice()
+    unasked.world.send = lambda claimed, **_: unasked.world.replied(CLICKED)
+    benches = [lost, gone, unasked, answering(b"[]"), answering(CLICKED)]
+    outcomes = [bench.propose(choosing(APPROVE)) for bench in benches]
+    assert [outcome.detail for outcome in outcomes] == [
+        "no answer came",
+        "it is gone",
+        "an answer to a call that its gate did not let out",
+        "the result is not an object",
+        "",
+    ]
+    assert [bench.receipts()[-1]["detail"] for bench in benches] == [outcome.detail for outcome in outcomes]
+
+
+def test_only_the_first_to_end_a_flight_is_the_one_to_record_it():
+    flight = Flight(Claimed(Admitted(b"g", "c", "s", "t", b"{}"), "run-1"))
+    assert [flight.finish() for _ in range(3)] == [True, False, False]
 
 
 CONTRADICTIONS = {
