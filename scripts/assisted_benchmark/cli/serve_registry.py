@@ -39,8 +39,8 @@ def serve_registry(root: Path, arguments: argparse.Namespace) -> int:
     clock, projection, peer = SystemClock(), Projection(registry), f"process-{os.getpid()}"
     place = None if arguments.offline_host else str(arguments.host_socket.absolute())
     kept = None if arguments.print_config else arguments.ledger
-    # What was admitted before a restart is known after it, but only where it was sent to.
-    principals = EachItsOwn(f"serve {place or 'offline'}")
+    # What was admitted before a restart is known after it, but only where it was sent to, however that is spelled.
+    principals = EachItsOwn(f"serve {os.path.realpath(place) if place else 'offline'}")
     with opened(kept, "operations", CAPABILITY_TABLE) as (ledger, keys), _host(name, place, clock) as host:
         broker = CapabilityBroker(
             run=principals.run,

@@ -183,6 +183,31 @@ def test_a_host_behind_a_socket_is_operated(serving):
     assert asked_for == ["inventory", "negotiate", "request"]
 
 
+@promise("C21", "C24")
+def test_what_was_sent_to_a_host_is_not_sent_again_under_another_spelling_of_its_place(serving):
+    gesture = "dev.pulp.state/parameter-gesture@1"
+    value = {"parameter_id": 7, "normalized_value": 0.25, "idempotency_key": "k-1"}
+    able = [{"operation": gesture, "built": True, "available": True, "activated": True}]
+    answers = {"inventory": {"instances": [{**INSTANCE, "capabilities": able}]}, "negotiate": {"offer": OFFER}}
+    asked_for = []
+
+    def host(line):
+        welcome(line)
+        while (asked := line.read()) is not None:
+            asked_for.append(asked["method"])
+            line.answer(asked, answers.get(asked["method"]) or said(asked))
+
+    with ScriptedHost(host, host) as scripted:
+        folder, name = os.path.split(scripted.place.path)
+        for place in (scripted.place.path, os.path.join(folder, "..", os.path.basename(folder), name)):
+            words = ("--host-socket", place, "--eligible", gesture, "--standing", gesture, "--ledger", "kept")
+            server = serving("--registry", "pulp", *words, *ALL_SETS)
+            server.opens()
+            operates(server, "pulp_control_state_parameter_gesture", value)
+            assert server.ends() == (0, "", "")
+    assert asked_for.count("request") == 1
+
+
 # -- misuse
 
 
