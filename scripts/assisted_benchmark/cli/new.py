@@ -8,6 +8,7 @@ import re
 
 from assisted_benchmark.cli import exits
 from assisted_benchmark.cli.place import command_line, root_of
+from assisted_benchmark.contract.files import check_below
 from assisted_benchmark.kernel.errors import MisuseError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import shown
@@ -31,6 +32,7 @@ def command(arguments: argparse.Namespace) -> int:
     root = root_of(arguments)
     new = scaffold(root, arguments.id, policy=arguments.policy, candidate=arguments.candidate)
     path = root / "fixtures" / new.folder / f"{arguments.id}.scenario.yaml"
+    check_below(path, root)
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("x", encoding="utf-8") as out:

@@ -17,7 +17,7 @@ from assisted_benchmark.cli.place import root_of
 from assisted_benchmark.cli.run import coloured, commands, report
 from assisted_benchmark.cli.serving import say
 from assisted_benchmark.contract.document import load_contract
-from assisted_benchmark.contract.files import name_below, read, write
+from assisted_benchmark.contract.files import check_below, name_below, read, write
 from assisted_benchmark.contract.model import Contract
 from assisted_benchmark.contract.pins import Pins, load_pins, pins_text
 from assisted_benchmark.contract.strict_yaml import load
@@ -100,6 +100,7 @@ def _new(arguments: argparse.Namespace, source: Path) -> _New:
     policy = root / "contracts" / f"{name}{POLICY_SUFFIX}"
     new = _New(root, name, policy, recorded / f"{name}{SUFFIX}", recorded / f"{name}{SESSION_SUFFIX}")
     for each in new[2:]:
+        check_below(each, root)
         if os.path.lexists(each):
             raise MisuseError(Reason.DUPLICATE_ID, f"`{shown(str(each))}` is there already; choose another id")
     return new

@@ -20,7 +20,7 @@ from assisted_benchmark.cli.replay import compared
 from assisted_benchmark.cli.run import coloured, report
 from assisted_benchmark.cli.serve_scenario import the_case
 from assisted_benchmark.cli.serving import at_work, say, wire
-from assisted_benchmark.contract.files import write
+from assisted_benchmark.contract.files import check_below, write
 from assisted_benchmark.contract.scalar import duration_ns
 from assisted_benchmark.kernel.errors import MisuseError
 from assisted_benchmark.kernel.reasons import Reason
@@ -44,6 +44,7 @@ def command(arguments: argparse.Namespace) -> int:
     root = root_of(arguments)
     given = the_case(root, arguments.scenario)
     case = named_as(given, arguments.output.absolute(), root)
+    check_below(arguments.output.absolute(), root)
     if case.id in {each.id for each in discover(root, real=True)}:
         raise MisuseError(Reason.DUPLICATE_ID, f"there is a case `{case.id}` already; choose another name")
     session = _Session(case, arguments)

@@ -70,6 +70,16 @@ def read(path: Path, root: Path, max_bytes: int = MIB) -> bytes:
     return data
 
 
+def check_below(path: Path, root: Path) -> None:
+    """Whether what is to be written there would lie below `root`, links resolved.
+
+    Raises:
+        DocumentError: path_escape.
+    """
+    if not _below(os.path.realpath(os.path.dirname(path)), os.path.realpath(root)):
+        raise _escape(path, root)
+
+
 def write(path: Path, data: bytes) -> None:
     """Put `data` in the file's place, never through a link: it is there whole, or what was there before is.
 

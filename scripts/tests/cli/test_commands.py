@@ -521,6 +521,28 @@ def test_pins_are_never_written_through_a_link(tmp_path):
     assert outside.read_bytes() == before
 
 
+def test_nothing_is_written_through_a_link_that_leads_out_of_the_root(tmp_path):
+    root = a_root(tmp_path / "root", plain=PASSING)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (root / "fixtures" / "recorded").symlink_to(outside)
+    transcript = root / "agent.jsonl"
+    called = {"name": "lba__get_benchmark_series", "arguments": {}}
+    transcript.write_text(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": called}))
+    for words in (
+        ("record", "live/plain", "-o", "fixtures/recorded/x.scenario.yaml"),
+        ("new", "--from", transcript, "--contract", "lba-and-synthetic-ui", "x"),
+    ):
+        code, _, err = command(root, *words)
+        assert (code, "(path_escape)" in err) == (2, True), err
+    (root / "fixtures" / "live" / "plain.scenario.yaml").unlink()
+    (root / "fixtures" / "live").rmdir()
+    (root / "fixtures" / "live").symlink_to(outside)
+    code, _, err = command(root, "new", "x", "--policy", "ui-decision")
+    assert (code, "(path_escape)" in err) == (2, True), err
+    assert list(outside.iterdir()) == []
+
+
 def test_file_names_that_would_move_the_cursor_are_shown_harmless(tmp_path):
     root = a_root(
         tmp_path, **{"esc\x1b[31m": PASSING.replace("{id}", "esc").replace("the plain road", "x") + "expcet: 1\n"}
