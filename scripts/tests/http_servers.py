@@ -64,7 +64,7 @@ class Scripted(RawServer):
             connection.sendall(answer(200, b""))
             return
         message = json.loads(request.partition(b"\r\n\r\n")[2])
-        method, request_id = message["method"], message.get("id")
+        method, request_id = message.get("method", "notifications/answer"), message.get("id")
         if method == "tools/call":
             if callable(self._to_call):
                 self._to_call(connection, request_id)

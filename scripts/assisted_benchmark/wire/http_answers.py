@@ -97,11 +97,13 @@ class Answer:
             self.over = f"the server answered with a redirect (HTTP {self.status}), which nobody follows, and so never"
         elif self.status < 300 and media == "text/event-stream":
             self._events = Events(self._max_bytes)
+        elif not self._json:
+            self.over = self._status()
 
     def _take_body(self, data: bytes, found: list[bytes | Bad]) -> None:
         if self._events is not None:
             found += self._events.feed(data)
-        elif self._json:
+        else:
             self._body += data
             if len(self._body) > self._max_bytes:
                 self._body.clear()
@@ -114,7 +116,10 @@ class Answer:
             return
         if self._body and self.request_id is not None:
             found.append(self._own(bytes(self._body)))
-        self.over = f"HTTP {self.status} came where the server should have answered"
+        self.over = self._status()
+
+    def _status(self) -> str:
+        return f"HTTP {self.status} came where the server should have answered"
 
     def _own(self, body: bytes) -> bytes:
         """The message; an error of the transport's, which cannot have the id, as the answer to what only asked."""
