@@ -12,6 +12,7 @@ from assisted_benchmark.contract.files import check_below
 from assisted_benchmark.kernel.errors import MisuseError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import shown
+from assisted_benchmark.suite.broker import SCENARIO_SUFFIX
 from assisted_benchmark.suite.runner import scaffold
 
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -31,7 +32,7 @@ def command(arguments: argparse.Namespace) -> int:
         raise MisuseError(Reason.MISUSE, "a new scenario needs an id; or give --from TRANSCRIPT --contract CONTRACT")
     root = root_of(arguments)
     new = scaffold(root, arguments.id, policy=arguments.policy, candidate=arguments.candidate)
-    path = root / "fixtures" / new.folder / f"{arguments.id}.scenario.yaml"
+    path = root / "fixtures" / new.folder / f"{arguments.id}{SCENARIO_SUFFIX}"
     check_below(path, root)
     path.parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -30,10 +30,11 @@ from assisted_benchmark.live_policy.policy import Plan
 from assisted_benchmark.live_policy.policy_document import load_policy
 from assisted_benchmark.suite.attacks.attacking import attack_case, attackable
 from assisted_benchmark.suite.attacks.engine import Came
+from assisted_benchmark.suite.broker import SCENARIO_SUFFIX
 from assisted_benchmark.suite.case import ADMITTED, Case
 from assisted_benchmark.suite.catalogue import PINS_FILE, Catalogue
 from assisted_benchmark.suite.files import Files
-from assisted_benchmark.suite.live.recording import SESSION_SUFFIX, SUFFIX
+from assisted_benchmark.suite.live.recording import SESSION_SUFFIX
 from assisted_benchmark.suite.live.sealing import Sealed, policy_text, scenario_text, sealed, session_text
 from assisted_benchmark.suite.live.shelf import CONTRACT_SUFFIX, POLICY_SUFFIX
 from assisted_benchmark.suite.live.transcripts.reading import MAX_BYTES, read_transcript
@@ -98,7 +99,7 @@ def _new(arguments: argparse.Namespace, source: Path) -> _New:
         raise MisuseError(Reason.MISUSE, f"no id can be made of `{shown(file)}`; give one")
     recorded = root / _FOLDER
     policy = root / "contracts" / f"{name}{POLICY_SUFFIX}"
-    new = _New(root, name, policy, recorded / f"{name}{SUFFIX}", recorded / f"{name}{SESSION_SUFFIX}")
+    new = _New(root, name, policy, recorded / f"{name}{SCENARIO_SUFFIX}", recorded / f"{name}{SESSION_SUFFIX}")
     for each in new[2:]:
         check_below(each, root)
         if os.path.lexists(each):

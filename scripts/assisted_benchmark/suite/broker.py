@@ -24,10 +24,12 @@ CaseT = TypeVar("CaseT", bound=Case)
 In = TypeVar("In", bound=Case, contravariant=True)
 Out = TypeVar("Out", bound=Case, covariant=True)
 
-
 PASSED: Final = "passed"
 FAILED: Final = "failed"
 NOT_ASKED: Final = "not asked"
+
+# How the files of scenarios end, whichever broker's they are.
+SCENARIO_SUFFIX: Final = ".scenario.yaml"
 
 
 @frozen(kw_only=True)

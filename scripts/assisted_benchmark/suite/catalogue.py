@@ -19,13 +19,12 @@ from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.errors import DocumentError, Problem
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import did_you_mean, shown
-from assisted_benchmark.suite.broker import Shelf
+from assisted_benchmark.suite.broker import SCENARIO_SUFFIX, Shelf
 from assisted_benchmark.suite.brokers import BROKERS, BY_SCHEMA, SUFFIXES
 from assisted_benchmark.suite.case import Case, folder_of
 from assisted_benchmark.suite.files import below
 
 PINS_FILE: Final = "contracts/pins.yaml"
-_USUAL: Final = ".scenario.yaml"
 
 
 class Catalogue:
@@ -149,7 +148,7 @@ def _schema_of(document: Document) -> str:
     """
     kinds = [kind for broker in BROKERS for kind in broker.kinds]
     fitting = [kind for kind in kinds if document.file.endswith(kind.suffix)]
-    words = tuple(kind.schema for kind in fitting or [kind for kind in kinds if kind.suffix == _USUAL])
+    words = tuple(kind.schema for kind in fitting or [kind for kind in kinds if kind.suffix == SCENARIO_SUFFIX])
     if type(document.value) is not dict or document.value.get("schema") not in words:
         shape = (
             fitting[0].shape

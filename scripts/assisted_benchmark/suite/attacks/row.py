@@ -9,6 +9,7 @@ from assisted_benchmark.contract.strict_yaml import Document
 from assisted_benchmark.kernel.canonical import Json
 from assisted_benchmark.kernel.errors import DocumentError
 from assisted_benchmark.suite.attacks.moves import Move
+from assisted_benchmark.suite.broker import SCENARIO_SUFFIX
 
 
 def fault_rows(moves: Sequence[Move], first: Sequence[str] = ()) -> list[Json]:
@@ -19,7 +20,7 @@ def fault_rows(moves: Sequence[Move], first: Sequence[str] = ()) -> list[Json]:
 
 def document_of(scenario: Mapping[str, Json], folder: str) -> Document:
     """The document that a file of this scenario would be."""
-    return Document(dict(scenario), f"fixtures/{folder}/{scenario['id']}.scenario.yaml", b"{}")
+    return Document(dict(scenario), f"fixtures/{folder}/{scenario['id']}{SCENARIO_SUFFIX}", b"{}")
 
 
 def unfit(document: Document, flaws: Iterable[Flaw]) -> DocumentError:

@@ -13,6 +13,7 @@ from assisted_benchmark.kernel.canonical import Json
 from assisted_benchmark.suite.attacks.engine import Finding
 from assisted_benchmark.suite.attacks.moves import Place
 from assisted_benchmark.suite.attacks.report import Failure
+from assisted_benchmark.suite.broker import SCENARIO_SUFFIX
 from assisted_benchmark.suite.yaml_out import yaml_of
 
 _NO_NAME: Final = re.compile(r"[^a-z0-9]+")
@@ -52,7 +53,7 @@ def write_failures(failures: Iterable[Failure], folder: Path) -> list[Path]:
     files = []
     for failure in failures:
         if failure.scenario:
-            path = folder / f"{failure.name}.scenario.yaml"
+            path = folder / f"{failure.name}{SCENARIO_SUFFIX}"
             write(path, failure.scenario.encode())
             files.append(path)
     return files

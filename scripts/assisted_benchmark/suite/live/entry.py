@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from assisted_benchmark.live_policy.states import LIVE_TABLE
-from assisted_benchmark.suite.broker import Broker, Kind
+from assisted_benchmark.suite.broker import SCENARIO_SUFFIX, Broker, Kind
 from assisted_benchmark.suite.live.scenario import BROKER, LiveCase
 from assisted_benchmark.suite.live.scenario_shape import CANDIDATES, CANDIDATES_SHAPE, SCENARIO, SCENARIO_SHAPE
 from assisted_benchmark.suite.live.shelf import LiveShelf
@@ -16,7 +16,7 @@ LIVE: Final[Broker[LiveCase]] = Broker(
     kinds=(
         Kind(
             SCENARIO,
-            ".scenario.yaml",
+            SCENARIO_SUFFIX,
             SCENARIO_SHAPE,
             "*.scenario.yaml: one agent, one policy, and what must come of it",
         ),

@@ -21,7 +21,7 @@ from assisted_benchmark.kernel.errors import DocumentError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import did_you_mean, shown
 from assisted_benchmark.live_policy.compiler import compile_plan
-from assisted_benchmark.live_policy.policy import Candidate, Plan, PlannedStep, Policy
+from assisted_benchmark.live_policy.policy import Plan, PlannedStep, Policy
 from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.live_policy.trust import Pins
 from assisted_benchmark.suite.case import ADMITTED, Servers, folder_of
@@ -205,7 +205,8 @@ class _Expansion:
         tables = self._origin.tables
         if plan.task not in tables:
             tables[plan.task] = tuple(
-                {each.name: _planned(step, each, plan) for each in step.candidates} for step in plan.steps
+                {each.name: ready(each.proposal, plan, ADMITTED, step.index) for each in step.candidates}
+                for step in plan.steps
             )
         return tables[plan.task]
 
@@ -316,12 +317,6 @@ def _name(agent: AgentSpec) -> str:
     if isinstance(agent, Transcribed):
         return "transcript"
     return "script" if isinstance(agent, Scripted) else str(agent)
-
-
-def _planned(step: PlannedStep, candidate: Candidate, plan: Plan) -> Shot:
-    names = (canonical_bytes(candidate.server), canonical_bytes(candidate.tool))
-    raw = b'{"arguments":%b,"server":%b,"tool":%b}' % (candidate.arguments, *names)
-    return ready(raw, plan, ADMITTED, step.index)
 
 
 def _word(shot: Shot) -> str:

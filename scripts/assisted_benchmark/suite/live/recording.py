@@ -23,6 +23,7 @@ from assisted_benchmark.kernel.clock import SECOND
 from assisted_benchmark.kernel.errors import MisuseError
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.text import shown
+from assisted_benchmark.suite.broker import SCENARIO_SUFFIX
 from assisted_benchmark.suite.case import folder_of
 from assisted_benchmark.suite.live.expand import usual_servers
 from assisted_benchmark.suite.live.faults import ANY_TURN, USUAL, At, Fault
@@ -37,7 +38,6 @@ from assisted_benchmark.suite.result import CaseResult
 from assisted_benchmark.suite.tables import PLAIN
 from assisted_benchmark.suite.yaml_out import flow, run_keys_of
 
-SUFFIX: Final = ".scenario.yaml"
 SESSION_SUFFIX: Final = ".session.jsonl"
 _UNITS: Final = (("h", 3600 * SECOND), ("m", 60 * SECOND), ("s", SECOND), ("ms", SECOND // 1000))
 _BECAUSE: Final = 280
@@ -51,11 +51,11 @@ def named_as(case: LiveCase, path: Path, root: Path) -> LiveCase:
     Raises:
         MisuseError: it is no place for a scenario.
     """
-    name = path.name.removesuffix(SUFFIX)
+    name = path.name.removesuffix(SCENARIO_SUFFIX)
     faults: list[Flaw] = []
     NAME.look(name, (), faults)
-    if faults or not path.name.endswith(SUFFIX):
-        raise MisuseError(Reason.MISUSE, f"`{shown(str(path))}` is no scenario's file; write NAME{SUFFIX}")
+    if faults or not path.name.endswith(SCENARIO_SUFFIX):
+        raise MisuseError(Reason.MISUSE, f"`{shown(str(path))}` is no scenario's file; write NAME{SCENARIO_SUFFIX}")
     for each in (path, session_file(path)):
         if os.path.lexists(each):
             raise MisuseError(Reason.DUPLICATE_ID, f"`{shown(str(each))}` is there already; choose another name")
@@ -68,7 +68,7 @@ def named_as(case: LiveCase, path: Path, root: Path) -> LiveCase:
 
 def session_file(path: Path) -> Path:
     """The file of the session that a scenario plays."""
-    return path.with_name(path.name.removesuffix(SUFFIX) + SESSION_SUFFIX)
+    return path.with_name(path.name.removesuffix(SCENARIO_SUFFIX) + SESSION_SUFFIX)
 
 
 def session_bytes(agent: str, turns: Sequence[ServedTurn], receipts: Sequence[bytes]) -> bytes:
