@@ -80,7 +80,7 @@ def contract_text(pinned: Pinned) -> str:
         *(_remote_lines(pinned.launch) if isinstance(pinned.launch, Remote) else _launch_lines(pinned.launch)),
     ]
     if pinned.capabilities:
-        lines.append(f"    capabilities: {json.dumps(dict(pinned.capabilities), sort_keys=True)}")
+        lines.append(f"    capabilities: {_plainly(dict(pinned.capabilities))}")
     lines += [
         f"    tools_from: {quoted(pinned.tools_from)}",
         f"    tools_digest: {quoted(tools_digest(list(pinned.tools)))}",
@@ -103,7 +103,13 @@ def quoted(text: str) -> str:
             return text
     except DoubtError:
         pass
-    return "".join(_escaped(each) if invisible(each) else each for each in json.dumps(text, ensure_ascii=False))
+    return _plainly(text)
+
+
+def _plainly(value: Json) -> str:
+    """A value as JSON that is strict YAML as well, with nothing invisible in it."""
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return "".join(_escaped(each) if invisible(each) else each for each in text)
 
 
 def _launch_lines(launch: Launch) -> list[str]:

@@ -9,8 +9,10 @@ from marks import promise
 
 from assisted_benchmark.contract.document import load_contract
 from assisted_benchmark.contract.files import name_below, read, write
-from assisted_benchmark.contract.model import LEGACY, SERVER_SET, Effect, Recheck, tools_digest
+from assisted_benchmark.contract.model import LEGACY, SERVER_SET, Effect, Launch, Recheck, tools_digest
 from assisted_benchmark.contract.pins import PINS, Pins, load_pins, pins_text
+from assisted_benchmark.contract.strict_yaml import load as load_yaml
+from assisted_benchmark.contract.written import Pinned, contract_text
 from assisted_benchmark.kernel.errors import DocumentError
 
 DIGEST = "sha256:" + "ab" * 32
@@ -418,3 +420,18 @@ def test_a_file_is_written_whole_in_place_of_a_link_or_not_at_all(tmp_path):
     with pytest.raises(OSError):
         write(link, b"newer")
     assert link.read_bytes() == b"new"
+
+
+def test_capabilities_are_pinned_as_they_were_declared(tmp_path):
+    declared = {"elicitation": {"😀\u2028": ["\U0001d173", "\x85", {"a: b": "- #"}]}}
+    pinned = Pinned(
+        id="seen",
+        server="seen",
+        launch=Launch(argv=("{python}", "-m", "seen"), unpinned=True),
+        capabilities=declared,
+        tools=(),
+        said={},
+        tools_from="seen.tools.json",
+    )
+    read_back = load_yaml(contract_text(pinned).encode(), "seen").value
+    assert read_back["servers"]["seen"]["capabilities"] == declared
