@@ -98,14 +98,12 @@ class Carrier:
 
     def _out_of_order(self, way: Way) -> Refused | None:
         """Nothing if the ledger itself says that the step before succeeded, whatever this process believes of it."""
-        grant = way.grant
         try:
-            row = self._ledger.row(grant.keys[way.step.index - 1])
-            if row is not None and row.state == State.SUCCEEDED:
-                return None
-            grant.refresh(self._ledger)
+            row = self._ledger.row(way.grant.keys[way.step.index - 1])
         except LedgerError as error:
             return self._refuse(way, Reason.STORE_UNAVAILABLE, error.detail)
+        if row is not None and row.state == State.SUCCEEDED:
+            return None
         return self._refuse(way, Reason.OUT_OF_ORDER, f"`{way.step.name}` is not the step that is open")
 
     def _lost(self, way: Way, lost: Lost) -> Refused:
@@ -186,7 +184,7 @@ class Carrier:
         grant, permit = way.grant, way.permit
         state, reason, detail, result = verdict
         word = state.value if reason is None else reason.value
-        draft = self._desk.draft(OUTCOME, word, grant.session, permit, detail=detail, state=state)
+        draft = self._desk.draft(OUTCOME, word, grant.session, permit, detail=detail)
         try:
             if not flight.finish():
                 return self._given_up(way, flight, draft)
@@ -194,7 +192,6 @@ class Carrier:
         except LedgerError as error:
             if error.reason is Reason.ILLEGAL_TRANSITION:
                 return self._given_up(way, flight, draft)
-            grant.came_to(way.step.index, State.UNRESOLVED)
             return Outcome(State.UNRESOLVED, Reason.STORE_UNAVAILABLE, None, permit, b"", error.detail)
         grant.came_to(way.step.index, state)
         return Outcome(state, reason, draft.id, permit, result, detail)
@@ -204,7 +201,7 @@ class Carrier:
         reason = flight.refused or Reason.OUTCOME_UNKNOWN
         grant = way.grant
         try:
-            self._ledger.record(grant.session.run, draft._replace(kind=EVENT, state=""))
+            self._ledger.record(grant.session.run, draft._replace(kind=EVENT))
             grant.refresh(self._ledger)
         except LedgerError as error:
             return Outcome(State.UNRESOLVED, Reason.STORE_UNAVAILABLE, None, way.permit, b"", error.detail)

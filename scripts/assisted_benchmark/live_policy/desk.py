@@ -50,12 +50,11 @@ class Desk(ReceiptDesk):
         permit: Admitted | None = None,
         *,
         detail: str = "",
-        state: str = "",
     ) -> Draft:
         """A receipt about a call that was admitted, or about the grant as a whole."""
         now = self.clock.now()
         if permit is None:
-            return Draft(kind, self.receipt_id(), now, reason, session.grant, state=state, detail=detail)
+            return Draft(kind, self.receipt_id(), now, reason, session.grant, detail=detail)
         return Draft(
             kind,
             self.receipt_id(),
@@ -67,8 +66,7 @@ class Desk(ReceiptDesk):
             permit.server,
             permit.tool,
             self.keyed_once(permit),
-            state,
-            detail,
+            detail=detail,
         )
 
     def refuse(

@@ -431,6 +431,64 @@ def test_an_error_in_the_claim_sends_nothing():
 
 
 @promise("K8")
+def test_a_store_that_could_not_take_the_outcome_alone_is_not_taken_for_somebody_who_gave_the_call_up():
+    bench = a_choice()
+    bench.ledger.broken = {"settle"}
+    outcome = bench.propose(choosing(APPROVE))
+    told = (outcome.state, outcome.reason, outcome.receipt_id, outcome.result, outcome.detail)
+    assert told == (State.UNRESOLVED, Reason.STORE_UNAVAILABLE, None, b"", "the ledger cannot be reached")
+    assert [each["reason"] for each in bench.receipts()] == ["admitted"]
+    assert bench.states() == (State.DISPATCHING,)
+    assert bench.calls == ONE_CLICK
+
+
+@promise("L18")
+def test_what_was_written_before_a_question_stays_written_though_the_gate_is_closed_after_it():
+    bench = a_choice()
+    asked = []
+
+    def send(claimed, *, gate, **_):
+        asked.append(gate())
+        bench.broker.revoke(bench.session.grant)
+        asked.append(gate())
+        return bench.world.replied(CLICKED)
+
+    bench.world.send = send
+    assert bench.propose(choosing(APPROVE)).state is State.SUCCEEDED
+    assert asked == [True, False]
+
+
+def test_a_grant_that_was_stopped_right_after_the_marker_does_not_even_reach_its_dispatcher():
+    bench = a_choice()
+    reached = []
+    bench.world.send = lambda claimed, **_: reached.append(claimed)
+    bench.at(Moment.CLAIMED, lambda: bench.broker.revoke(bench.session.grant))
+    outcome = bench.propose(choosing(APPROVE))
+    assert (outcome.state, outcome.reason, reached) == (State.FAILED, Reason.REVOKED, [])
+
+
+@promise("L22")
+def test_a_call_that_was_written_after_the_end_is_late_though_a_clock_was_set_back_before_its_answer():
+    bench = a_choice()
+    end = bench.clock.now()._replace(wall_ns=bench.clock.now().wall_ns + LIFETIME)
+    bench.world._answer = lambda claimed: Replied(CLICKED, False, end, bench.clock.now())
+    outcome = bench.propose(choosing(APPROVE))
+    assert (outcome.state, outcome.reason) == (State.UNRESOLVED, Reason.LATE_RESULT)
+    assert bench.receipts()[-1]["detail"] == outcome.detail == "the answer came after the grant's end"
+
+
+@promise("L22")
+def test_both_receipts_of_a_call_say_which_call_it_was():
+    bench = a_choice()
+    permit = bench.propose(choosing(APPROVE)).permit
+    told = (permit.group.hex(), permit.candidate, "synthetic-ui", "click_target")
+    keyed = bench.broker._desk.keyed(permit.arguments)
+    for receipt in bench.receipts():
+        said = tuple(receipt[key] for key in ("group", "candidate", "server", "tool", "arguments"))
+        assert said == (*told, keyed)
+
+
+@promise("K8")
 def test_a_store_that_goes_down_after_the_send_leaves_the_outcome_unresolved_without_a_receipt():
     bench = a_choice()
     bench.at(Moment.SETTLE, lambda: setattr(bench.ledger, "down", True))
@@ -452,7 +510,9 @@ def test_an_error_in_flight_goes_on_to_the_caller_and_leaves_an_unresolved_recor
     with pytest.raises(ZeroDivisionError):
         bench.propose(choosing(APPROVE))
     assert bench.states() == (State.UNRESOLVED,)
-    assert bench.receipts()[-1]["detail"] == "ZeroDivisionError while the call was in flight"
+    receipt = bench.receipts()[-1]
+    assert receipt["reason"] == "outcome_unknown"
+    assert receipt["detail"] == "ZeroDivisionError while the call was in flight"
 
 
 @promise("L10")

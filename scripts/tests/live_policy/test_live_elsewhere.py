@@ -113,6 +113,7 @@ def test_what_another_broker_stops_after_the_write_is_unresolved_and_the_answer_
     bench.at(Moment.ANSWER, lambda: other.abort(bench.session))
     outcome = bench.propose(choosing(APPROVE))
     assert (outcome.state, outcome.reason) == (State.UNRESOLVED, Reason.OUTCOME_UNKNOWN)
+    assert (outcome.result, outcome.detail) == (b"", "given up in flight")
     assert bench.calls == ONE_CLICK
     assert [(each["kind"], each["reason"]) for each in bench.receipts()] == [
         ("decision", "admitted"),
@@ -135,6 +136,7 @@ def test_a_call_given_up_elsewhere_of_which_no_receipt_can_be_written_is_unresol
     bench.at(Moment.ANSWER, strike)
     outcome = bench.propose(choosing(APPROVE))
     assert (outcome.state, outcome.reason, outcome.receipt_id) == (State.UNRESOLVED, Reason.STORE_UNAVAILABLE, None)
+    assert (outcome.result, outcome.detail) == (b"", "the ledger cannot be reached")
     assert bench.states() == (State.UNRESOLVED,)
 
 
@@ -144,6 +146,15 @@ def test_a_ledger_that_cannot_be_read_right_before_the_write_keeps_the_call_in()
     bench.at(Moment.CLAIMED, lambda: setattr(bench.ledger, "broken", {"row"}))
     outcome = bench.propose(choosing(APPROVE))
     assert (outcome.state, outcome.reason) == (State.FAILED, Reason.STORE_UNAVAILABLE)
+    assert bench.calls == NOTHING
+
+
+@promise("K7")
+def test_a_ledger_that_lacks_the_call_right_before_the_write_keeps_it_in():
+    bench = a_choice()
+    bench.at(Moment.CLAIMED, lambda: setattr(bench.ledger, "row", lambda group: None))
+    outcome = bench.propose(choosing(APPROVE))
+    assert (outcome.state, outcome.reason) == (State.FAILED, Reason.CANCELLED)
     assert bench.calls == NOTHING
 
 

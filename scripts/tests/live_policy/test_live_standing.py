@@ -70,6 +70,10 @@ def test_a_ledger_that_does_not_say_whether_the_step_before_is_done_sends_nothin
     bench = standing_ahead(1)
     bench.ledger.broken = {"row"}
     assert bench.propose(ASKING).reason is Reason.STORE_UNAVAILABLE
+    bench.ledger.broken = set()
+    assert bench.states() == (State.SEALED, State.SEALED, State.SEALED)
+    bench.ledger.row = lambda group: None
+    assert bench.propose(ASKING).reason is Reason.OUT_OF_ORDER
     assert bench.calls == {"lba": 0, "synthetic-ui": 0}
 
 
