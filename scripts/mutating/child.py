@@ -6,8 +6,9 @@ import os
 import resource
 import signal
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import pytest
 
@@ -38,19 +39,23 @@ def allow(cpu: float, wall: float) -> None:
 
 
 def passes(item: pytest.Item, following: pytest.Item | None) -> bool:
-    """Run one test as pytest would, without a report."""
+    """Run one test as pytest would: with its reports, which fixtures such as `tmp_path` ask for as they end."""
     with warnings.catch_warnings():
         warnings.resetwarnings()
         warnings.simplefilter("error")
         request = getattr(item, "_initrequest", None)
         if request is not None and not getattr(item, "_request", None):
             request()
-        try:
-            item.ihook.pytest_runtest_setup(item=item)
-            item.ihook.pytest_runtest_call(item=item)
-            item.ihook.pytest_runtest_teardown(item=item, nextitem=following)
-        except pytest.skip.Exception:
-            return True
-        except BaseException:  # noqa: BLE001 - whatever a fault makes a test raise has been noticed
-            return False
-    return True
+        hook = item.ihook
+        return (
+            _reported(item, "setup", lambda: hook.pytest_runtest_setup(item=item))
+            and _reported(item, "call", lambda: hook.pytest_runtest_call(item=item))
+            and _reported(item, "teardown", lambda: hook.pytest_runtest_teardown(item=item, nextitem=following))
+        )
+
+
+def _reported(item: pytest.Item, when: Literal["setup", "call", "teardown"], act: Callable[[], None]) -> bool:
+    """Whether this part of a test did not fail; whatever a fault makes it raise has been noticed."""
+    call = pytest.CallInfo.from_call(act, when)
+    report: pytest.TestReport = item.ihook.pytest_runtest_makereport(item=item, call=call)
+    return not report.failed
