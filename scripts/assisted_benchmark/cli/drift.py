@@ -108,7 +108,7 @@ def _tell(found: Found) -> None:
         print(f"{name}: as pinned")
     if found.reason is not None:
         what = "drift" if found.code == exits.INTEGRITY else "could not be looked at"
-        print(f"{name}: {what}: {found.detail} ({found.reason.value})")
+        print(f"{name}: {what}: {shown(found.detail, 2000)} ({found.reason.value})")
     for change in found.changes:
         print(f"{name}: {change.line()}")
     if found.changes and isinstance(found.changes[0], LaunchChange):

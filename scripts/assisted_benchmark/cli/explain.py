@@ -48,7 +48,7 @@ def _text(explanation: Explanation) -> str:
         lines[-1] += f"; the last group ended `{result.ends}`"
     lines += [f"  {miss.what}: expected {miss.expected}, came {miss.actual}" for miss in result.misses]
     if result.verdict is Verdict.COULD_NOT_RUN:
-        lines.append(f"  {result.detail} ({result.reason})")
+        lines.append(f"  {shown(result.detail, 2000)} ({result.reason})")
     for number, proposal in enumerate(explanation.proposals, 1):
         lines += ["", *_proposal(number, proposal)]
     return "\n".join(lines)

@@ -67,7 +67,7 @@ def new_from(arguments: argparse.Namespace) -> int:
     pins = _pins(new.root, contract)
     calls = sealed(found, contract)
     for line in calls.left_out:
-        say(f"left out: {line}")
+        say(f"left out: {shown(line, 1000)}")
     if not calls.calls:
         detail = f"`{shown(str(arguments.transcript))}` has no call that the contract `{contract.id}` could seal"
         raise MisuseError(Reason.NOTHING_SELECTED, f"{detail}; pin the servers that its tools are of")

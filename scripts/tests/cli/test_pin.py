@@ -137,6 +137,10 @@ def test_a_server_that_cannot_be_looked_at_is_no_drift(root, server, capsys):
     renew(root, old)
     code, (row,) = drifted(root, "hand", capsys=capsys)
     assert (code, row["outcome"]) == (3, "could_not_run")
+    file = file_of(root, "hand")
+    file.write_text(file.read_text().replace('"{python}"', '"/nowhere/\\e[2J"'))
+    code, out, err = command(root, "drift", "hand")
+    assert (code, "\x1b" in out + err, "could not be looked at" in out) == (3, False, True), out + err
 
 
 @pytest.mark.parametrize(
