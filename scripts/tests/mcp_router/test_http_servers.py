@@ -378,3 +378,71 @@ def test_a_call_that_is_cut_while_it_is_written_is_unknown_and_not_made_again(la
         server._at_once = None
         router.close()
     assert (server.calls, router.calls) == (0, {"there": 1})
+
+
+class Agreeing:
+    """An agent at whose client a person says yes."""
+
+    cancelled = False
+    wants_progress = False
+    can_ask = True
+
+    def on_cancel(self, stop):
+        """It does not change its mind."""
+
+    def question(self, message, requested_schema, heard):
+        heard({"action": "accept", "content": {"sure": True}})
+        return lambda: None
+
+
+ASKS = {
+    "resultType": "input_required",
+    "requestState": "its own",
+    "inputRequests": {
+        "a": {
+            "method": "elicitation/create",
+            "params": {"message": "sure?", "requestedSchema": {"type": "object", "properties": {}}},
+        }
+    },
+}
+
+
+@promise("W1", "L14")
+@pytest.mark.parametrize("forms", [True, False])
+def test_only_a_server_that_asks_and_may_ask_gets_one_more_request_for_the_same_call(launcher, forms):
+    asked = []
+
+    def to_call(connection, request_id):
+        connection.sendall(answer(200, said(request_id, DONE if asked else ASKS)))
+        asked.append(request_id)
+
+    with Scripted(to_call) as server:
+        router = a_router(server, launcher, capabilities={"elicitation": {"form": {}}} if forms else {})
+        assert isinstance(seen(router), Observation)
+        reply = router.send(claimed("it", "there"), gate=lambda: True, deadline=soon(), relay=Agreeing())
+        assert told(reply) == (("done", DONE) if forms else (INVALID, "the result is input_required"))
+        assert router.calls == {"there": 1}
+        router.close()
+    calls = [each["params"] for each in server.messages if each["method"] == "tools/call"]
+    assert [each["arguments"] for each in calls] == [{"what": "it"}] * (2 if forms else 1)
+    assert [each.get("requestState") for each in calls] == [None, "its own"][: len(calls)]
+
+
+@promise("L14")
+def test_a_call_that_is_cut_after_a_question_does_not_go_on(launcher):
+    asked = []
+
+    def to_call(connection, request_id):
+        if asked:
+            reset(connection)
+        else:
+            connection.sendall(answer(200, said(request_id, ASKS)))
+        asked.append(request_id)
+
+    with Scripted(to_call) as server:
+        router = a_router(server, launcher, capabilities={"elicitation": {"form": {}}})
+        seen(router)
+        reply = router.send(claimed("it", "there"), gate=lambda: True, deadline=soon(), relay=Agreeing())
+        assert told(reply) == (UNKNOWN, CUT)
+        router.close()
+    assert len(asked) == 2
