@@ -4,30 +4,20 @@ import asyncio
 import os
 import shutil
 import sys
-from pathlib import Path
 
 import pytest
 from cli_bench import SCRIPTS, command, report_of
 from marks import promise
 from mcp import Client, StdioServerParameters
 from mcp_types import ElicitResult
-from pin_bench import a_root, fill_in, pinned
+from talking_bench import noted, talking_root
 
-from assisted_benchmark.suite.lint import write_pins
-
-PEER = Path(__file__).parent / "peers" / "talking_server.py"
 ERAS = pytest.mark.parametrize("era", ["stateless", "legacy"])
-POLICY = """\
-schema: assisted-benchmark/policy@1
-id: talking
-contract: talking.contract.yaml
-expires_after: 120s
-steps:
-  - call: {server: talking, tool: give, arguments: {thing: key}}
-  - call: {server: talking, tool: count, arguments: {}}
-  - call: {server: talking, tool: hang, arguments: {}}
-"""
-SCENARIO = "schema: assisted-benchmark/scenario@1\nid: talking\npolicy: talking\nagent: plan\nservers: process\n"
+CALLS = (
+    "tool: give, arguments: {thing: key}",
+    "tool: count, arguments: {}",
+    "tool: hang, arguments: {}",
+)
 GIVE, COUNT, HANG = (f"talking__{name}" for name in ("give", "count", "hang"))
 
 
@@ -39,24 +29,13 @@ def talking(tmp_path_factory):
     def make(era):
         if era not in made:
             folder = tmp_path_factory.mktemp(era)
-            root = a_root(folder / "root")
-            words = [sys.executable, str(PEER), str(folder), *(["legacy"] if era == "legacy" else [])]
-            assert pinned(root, "talking", words, "--unpinned", "--capability", "elicitation") == 0
-            fill_in(root, "talking", "act")
-            (root / "contracts" / "talking.policy.yaml").write_text(POLICY)
-            (root / "fixtures" / "live" / "talking.scenario.yaml").write_text(SCENARIO)
-            write_pins(root)
-            made[era] = root
+            made[era] = talking_root(folder, *CALLS, legacy=era == "legacy")
         root = made[era]
         shutil.rmtree(root / "runs", ignore_errors=True)
         (root.parent / "noted").write_text("")
         return root
 
     return make
-
-
-def noted(root):
-    return (root.parent / "noted").read_text().splitlines()
 
 
 def talk(root, mode, conversation, **options):

@@ -3,54 +3,29 @@
 import asyncio
 import json
 import signal
-import sys
-from pathlib import Path
 
 import mcp_types as types
 import pytest
 from http_serving import OverHttp
 from marks import promise
-from pin_bench import a_root, fill_in, pinned
+from talking_bench import noted, talking_root
 
-from assisted_benchmark.suite.lint import write_pins
-
-PEER = Path(__file__).parent / "peers" / "talking_server.py"
 MODES = pytest.mark.parametrize("mode", ["auto", "legacy"])
-POLICY = """\
-schema: assisted-benchmark/policy@1
-id: talking
-contract: talking.contract.yaml
-expires_after: 120s
-steps:
-  - call: {{server: talking, tool: {tool}, arguments: {arguments}}}
-"""
-SCENARIO = "schema: assisted-benchmark/scenario@1\nid: talking\npolicy: talking\nagent: plan\nservers: process\n"
 
 
 @pytest.fixture
-def talking(tmp_path, capsys):
+def talking(tmp_path):
     """Serves a case in which one call of one tool of the talking server is authorised."""
     made = []
 
     def make(tool, **arguments):
-        root = a_root(tmp_path / "root")
-        words = [sys.executable, str(PEER), str(tmp_path)]
-        assert pinned(root, "talking", words, "--unpinned", "--capability", "elicitation") == 0
-        fill_in(root, "talking", "act")
-        policy = POLICY.format(tool=tool, arguments=json.dumps(arguments))
-        (root / "contracts" / "talking.policy.yaml").write_text(policy)
-        (root / "fixtures" / "live" / "talking.scenario.yaml").write_text(SCENARIO)
-        write_pins(root)
+        root = talking_root(tmp_path, f"tool: {tool}, arguments: {json.dumps(arguments)}")
         made.append(OverHttp(root, "live/talking"))
         return made[-1]
 
     yield make
     for each in made:
         each.__exit__()
-
-
-def noted(server):
-    return (server.root.parent / "noted").read_text().splitlines()
 
 
 def case_of(server, mode):
@@ -70,7 +45,7 @@ def test_what_a_person_answers_over_http_reaches_the_server_that_asked(talking, 
     server = talking("give", thing="key")
     said = server.talk(mode, conversation, answers)
     case = case_of(server, mode)
-    assert (said, noted(server), case["verdict"], case["sent"]) == ("key for Ada", ["give accept"], "passed", 1)
+    assert (said, noted(server.root), case["verdict"], case["sent"]) == ("key for Ada", ["give accept"], "passed", 1)
 
 
 @promise("W6", "W16")
@@ -105,5 +80,5 @@ def test_a_call_that_is_given_up_over_http_is_cancelled_at_the_server_and_unreso
 
     assert server.talk(mode, conversation) == "spent"
     case = case_of(server, mode)
-    assert noted(server) == ["hang", "hang cancelled"]
+    assert noted(server.root) == ["hang", "hang cancelled"]
     assert (case["ends"], case["unresolved"], case["admitted"], case["sent"]) == ("unresolved", 1, 1, 1)

@@ -23,20 +23,6 @@ PING = ask(1, "ping")
 LIST = ask(1, "tools/list")
 
 
-@pytest.fixture
-def place():
-    """Makes gateways, and ends them."""
-    made = []
-
-    def make(*tools, **options):
-        made.append(Place(*tools, **options))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
-
-
 @pytest.fixture(scope="module")
 def standing():
     made = Place(a_tool("act"))

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from agent_peers import OK, a_tool, ask, call, modern, reply
-from http_peers import BEARER, INITIALIZE, Place, heard, raw, result, stateless
+from http_peers import BEARER, INITIALIZE, heard, raw, result, stateless
 from marks import promise
 
 from assisted_benchmark.gateway.flight import Limits
@@ -16,19 +16,6 @@ from assisted_benchmark.gateway.http_protocol import PatientProtocol
 from assisted_benchmark.kernel.strict_json import MIB
 
 PING = json.dumps(ask(1, "ping")).encode()
-
-
-@pytest.fixture
-def place():
-    made = []
-
-    def make(*tools, **options):
-        made.append(Place(*tools, **options))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
 
 
 def soon(monkeypatch, what):

@@ -7,7 +7,7 @@ import httpx2
 import mcp_types as types
 import pytest
 from agent_peers import OK, SCHEMA, a_tool
-from http_peers import BEARER, Place
+from http_peers import BEARER
 from marks import promise
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -18,19 +18,6 @@ from assisted_benchmark.kernel.clock import SECOND
 from assisted_benchmark.wire.outcomes import Era
 
 MODES = pytest.mark.parametrize("mode", ["auto", "legacy"])
-
-
-@pytest.fixture
-def place():
-    made = []
-
-    def make(*tools, **options):
-        made.append(Place(*tools, **options))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
 
 
 def talk(ours, mode, *conversations, bearer=BEARER, callback=None):
