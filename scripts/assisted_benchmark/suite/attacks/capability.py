@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Final
 
 from attrs import frozen
@@ -47,6 +47,9 @@ _PHASES: Final[dict[Phase, tuple[Reason, ...]]] = {
     Phase.TOLD: (Reason.FAILED, Reason.OUTCOME_UNKNOWN, Reason.RESULT_INVALID),
 }
 ORDER: Final = tuple(Station(phase, each.value) for phase, reasons in _PHASES.items() for each in reasons)
+
+# By their registries' digests: making one takes long.
+_PROJECTED: Final[dict[Digest, Projection]] = {}
 
 
 @frozen(slots=False)
@@ -158,23 +161,7 @@ def attackable(case: CapabilityCase) -> bool:
 
 
 def projected(registry: Registry) -> Projection:
-    """The tools of a registry; made once."""
-    return _projected(registry.digest, _Held(registry))
-
-
-class _Held:
-    """A registry that is the same as any other in a key: what tells registries apart is their digest."""
-
-    def __init__(self, registry: Registry) -> None:
-        self.registry = registry
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Held)
-
-    def __hash__(self) -> int:
-        return 0
-
-
-@lru_cache(maxsize=8)
-def _projected(_: Digest, held: _Held) -> Projection:
-    return Projection(held.registry)
+    """The tools of a registry; made once for each."""
+    if registry.digest not in _PROJECTED:
+        _PROJECTED[registry.digest] = Projection(registry)
+    return _PROJECTED[registry.digest]
