@@ -38,6 +38,7 @@ from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.ledger.protocol import Claimed
 from assisted_benchmark.live_policy.dispatch import Flight, Moment, Outcome, heard
 from assisted_benchmark.live_policy.ending import Finding, TornDown
+from assisted_benchmark.live_policy.grant import group_key
 from assisted_benchmark.live_policy.policy import Step
 from assisted_benchmark.live_policy.ports import NotSent, Replied, Uncertain
 from assisted_benchmark.live_policy.states import State
@@ -256,6 +257,7 @@ def test_another_host_at_completion_is_unresolved():
     for bench in (moved, rebooted):
         outcome = bench.propose(choosing(APPROVE))
         assert (outcome.state, outcome.reason) == (State.UNRESOLVED, Reason.WRONG_HOST)
+        assert bench.receipts()[-1]["detail"] == "the host is another one than at sealing"
 
 
 def test_another_boot_before_the_write_makes_no_call():
@@ -374,12 +376,20 @@ def test_two_brokers_over_one_ledger_send_one_call():
     assert bench.calls == ONE_CLICK
 
 
+def expire_elsewhere(bench):
+    """Another process finds the open group's time to be over."""
+    draft = bench.broker._desk.draft("event", "expired", bench.session)
+    key = group_key(bench.session.grant, 0)
+    assert bench.ledger.move(key, bench.session.run, State.SEALED, State.EXPIRED, draft)
+
+
 @promise("K7")
 def test_a_claim_that_comes_after_another_end_says_which():
     for strike, reason in (
         (lambda bench: bench.broker.revoke(bench.session.grant), Reason.REVOKED),
         (lambda bench: bench.broker.abort(bench.session), Reason.GROUP_TERMINAL),
         (lambda bench: [bench.propose(b"nonsense") for _ in range(16)], Reason.EXHAUSTED),
+        (expire_elsewhere, Reason.EXPIRED),
     ):
         bench = a_choice()
         bench.at(Moment.CLAIM, lambda bench=bench, strike=strike: strike(bench))
