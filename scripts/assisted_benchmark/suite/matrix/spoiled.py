@@ -77,16 +77,16 @@ def _call(whole: Method, liar: Liar) -> Method:
             result = whole(self, name, {**arguments, "targetId": _OTHER[arguments["targetId"]]})
             said = {**result["structuredContent"], "targetId": arguments["targetId"]}
             return {**result, "structuredContent": said}
-        before = _clicks(self)
+        before = _count(self, "click")
         result = whole(self, name, arguments)
-        liar.note(before, _clicks(self))
+        liar.note(before, _count(self, "click"))
         return result
 
     return call
 
 
-def _clicks(model: SyntheticUi) -> int:
-    return sum(event.kind == "click" for event in model.events)
+def _count(model: SyntheticUi | FabricApi, kind: str) -> int:
+    return sum(event.kind == kind for event in model.events)
 
 
 def _create(whole: Method, liar: Liar) -> Method:
@@ -100,16 +100,12 @@ def _create(whole: Method, liar: Liar) -> Method:
             body = canonical_bytes({**parse(request.body), "name": "corrupted"})
             request = request._replace(body=body)
             claimed = claimed._replace(permit=claimed.permit._replace(arguments=body))
-        before = _created(model)
+        before = _count(model, "created")
         reply = whole(self, claimed, request, gate=gate, deadline=deadline)
-        liar.note(before, _created(model))
+        liar.note(before, _count(model, "created"))
         return reply
 
     return create
-
-
-def _created(model: FabricApi) -> int:
-    return sum(event.kind == "created" for event in model.events)
 
 
 def _request(whole: Method, liar: Liar) -> Method:
