@@ -104,6 +104,21 @@ def test_a_resource_is_read_whole_up_to_its_bound():
 
 
 @promise("C28")
+def test_what_can_be_read_is_listed_for_its_own_instance_and_nobody_elses_authority_is_looked_at():
+    bench = Bench()
+    other = ORIGIN._replace(instance="two", receipt_id="receipt-2")
+    bench.store.publish(other, DATA, "text/plain")
+    asked = []
+
+    def standing(origin):
+        asked.append(origin)
+        return LIVE
+
+    assert bench.store.readable(READER, standing) == (bench.artifact,)
+    assert asked == [ORIGIN]
+
+
+@promise("C28")
 def test_an_artifact_says_what_it_is_and_equal_bytes_are_kept_once():
     bench = Bench()
     assert bench.artifact.value() == {

@@ -362,14 +362,24 @@ def a_capability(**change):
 
 
 CAPABILITIES = INSTANCE["capabilities"]
+
+
+def many_instances(count):
+    return [INSTANCE | {"id": f"instance-{number}"} for number in range(count)]
+
+
+def many_capabilities(count):
+    return [CAPABILITIES[0] | {"operation": f"dev.pulp.logs/read-{number}@1"} for number in range(count)]
+
+
 UNFIT = {
     "connect": [*SHAPES.values(), {"session": ""}, {"session": "s" * 129}, {"session": 7}, {"session": None}],
     "inventory": [
         *SHAPES.values(),
-        *({"instances": each} for each in ({}, [7], [INSTANCE] * 257)),
+        *({"instances": each} for each in ({}, [7], [INSTANCE] * 257, many_instances(257))),
         *(an_instance(**each) for each in ({"more": 1}, {"id": ""}, {"registration": 7}, {"publication": "p" * 129})),
         *(an_instance(state_generation=each) for each in (-1, True, 1.0, "1", None)),
-        *(an_instance(capabilities=each) for each in ({}, [7], CAPABILITIES * 2, CAPABILITIES * 65)),
+        *(an_instance(capabilities=each) for each in ({}, [7], CAPABILITIES * 2, many_capabilities(65))),
         *(a_capability(**each) for each in ({"built": 1}, {"operation": ""}, {"more": True})),
     ],
     "negotiate": [
@@ -378,6 +388,14 @@ UNFIT = {
         *({"offer": OFFERED | {key: value}} for key, value in (("optional", [7]), ("mandatory", "x"))),
     ],
 }
+
+
+def test_an_inventory_of_as_much_as_is_allowed_is_believed():
+    answer = {"instances": [*many_instances(255), INSTANCE | {"capabilities": many_capabilities(64)}]}
+    with ScriptedHost(script(lambda line, asked: line.answer(asked, answer))) as scripted:
+        found = joined(scripted).instances()
+    assert len(found) == 256
+    assert len(found[-1].capabilities) == 64
 
 
 @promise("W9")
