@@ -139,6 +139,9 @@ def test_a_crash_ends_what_was_claimed_as_unknown_and_what_was_not_as_unsent(led
     assert said(ledger)[before:] == [
         ("outcome", ends[group][0], group.hex(), *ends[group][1:]) for group in sorted([A, B, C])
     ]
+    details = {line["group"]: line["detail"] for line in map(parse, ledger.receipts("run-1"))}
+    assert details[A.hex()] == "the process ended before a marker, while this was asking"
+    assert details[C.hex()] == "the process ended between the marker and the outcome"
     assert verified(ledger, "run-1").findings == ()
 
 

@@ -4,7 +4,7 @@ import json
 
 import orjson
 import pytest
-from ledger_bench import NOW, RECORD, a_claim, a_draft, a_group, a_permit
+from ledger_bench import APPROVE, NOW, RECORD, a_claim, a_draft, a_group, a_permit
 from marks import promise
 
 from assisted_benchmark.kernel.canonical import canonical_bytes
@@ -274,6 +274,9 @@ def test_receipts_of_a_recovery_have_ids_of_their_own():
     for group in groups:
         memory.claim(a_permit(group), RUN, a_draft())
     memory.recover(RUN, NOW)
-    ids = [json.loads(line)["id"] for line in memory.receipts(RUN)][2:]
-    assert len(set(ids)) == 2
-    assert all(len(each) == 32 for each in ids)
+    ends = [json.loads(line) for line in memory.receipts(RUN)][2:]
+    assert len({each["id"] for each in ends}) == 2
+    for end in ends:
+        name = digest_of("recovery@1", end["prev"].encode(), bytes.fromhex(end["group"]))
+        assert end["id"] == name[7:39]
+        assert (end["candidate"], end["detail"]) == (APPROVE, "the process ended between the marker and the outcome")
