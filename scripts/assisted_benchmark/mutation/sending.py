@@ -68,7 +68,6 @@ class Sender:
     ) -> None:
         self._contract = contract
         self._endpoint = endpoint
-        self._store = store
         self._desk = store.desk
         self._ledger = store.ledger
         self._clock = store.clock

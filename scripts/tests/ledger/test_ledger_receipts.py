@@ -138,6 +138,7 @@ def test_a_whole_document_at_the_end_is_not_torn():
 BAD_LINES = {
     "garbage": b"garbage",
     "not an object": b"[]",
+    "a number alone": b"7",
     "a space": LINES[2].replace(b'","', b'", "', 1),
     "another key order": orjson.dumps(dict(reversed(json.loads(LINES[2]).items()))),
     "a key too many": changed(LINES[2], zzz="1"),
@@ -173,6 +174,17 @@ PLAIN_LINES, PLAIN_HEAD = a_chain(detail="nothing to escape")
 def test_a_line_in_another_spelling_is_found_wherever_it_stands_among_plain_ones(line, place):
     assert found(PLAIN_LINES, PLAIN_HEAD) == []
     assert ("chain_broken", place + 1, 0) in found([*PLAIN_LINES[:place], line, *PLAIN_LINES[place:]], PLAIN_HEAD)
+
+
+@promise("K15")
+def test_a_receipt_of_another_run_ledger_or_schema_is_found_among_plain_ones():
+    strangers = [
+        a_chain(run="run-2", detail="")[0][1],
+        a_chain(ledger="ledger-2", detail="")[0][1],
+        changed(PLAIN_LINES[1], schema="assisted-benchmark/receipt@2"),
+    ]
+    for stranger in strangers:
+        assert found([*PLAIN_LINES[:2], stranger, *PLAIN_LINES[2:]], PLAIN_HEAD) == [("run_mismatch", 3, 2)]
 
 
 @promise("K15")
