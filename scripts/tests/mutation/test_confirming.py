@@ -384,6 +384,37 @@ def test_a_store_that_fails_at_the_claim_sends_nothing(broken):
     assert bench.confirm(token).reason is Reason.REPLAYED
 
 
+@promise("M14")
+def test_a_proposal_whose_time_is_over_when_the_person_has_answered_says_what_was_shown_and_is_not_sent():
+    bench = MutationBench()
+    sealed = bench.propose("connection")
+    bench.clock.advance(TTL - SECOND)
+    asked = bench.begin(sealed.token)
+    bench.clock.advance(SECOND)
+    refused = bench.resume(sealed.token, asked)
+    assert (refused.reason, refused.token, refused.request) == (Reason.EXPIRED, TokenState.CONSUMED, sealed.request)
+    assert refused.predicates == Predicates(True, False, True, True)
+    assert refused.detail.endswith(f"; accepted; the text shown was {asked.shown}")
+    assert (bench.state(sealed.token), bench.creates) == (State.REFUSED, 0)
+
+
+@promise("M18")
+def test_a_defect_while_the_request_is_in_flight_leaves_an_unresolved_record_and_goes_on_to_the_caller():
+    bench = MutationBench()
+    token = bench.token()
+
+    def broken(request):
+        raise ZeroDivisionError
+
+    bench.endpoint.created = broken
+    with pytest.raises(ZeroDivisionError):
+        bench.confirm(token)
+    receipt = json.loads(list(bench.ledger.receipts(AGENT.run))[-1])
+    said = tuple(receipt[key] for key in ("kind", "reason", "state", "detail"))
+    assert said == ("outcome", "outcome_unknown", "unresolved", "ZeroDivisionError while the request was in flight")
+    assert bench.state(token) == State.UNRESOLVED
+
+
 @promise("M18", "K8")
 def test_a_store_that_fails_after_the_send_leaves_it_unresolved():
     bench = MutationBench()
@@ -406,11 +437,14 @@ def test_a_store_that_fails_after_the_send_leaves_it_unresolved():
 @promise("K12a")
 def test_a_proposal_that_was_given_up_elsewhere_is_not_claimed():
     bench = MutationBench()
-    token = bench.token()
+    sealed = bench.propose("connection")
+    token = sealed.token
     asked = bench.begin(token)
     bench.broker.recover()
     refused = bench.resume(token, asked)
     assert (refused.reason, refused.token) == (Reason.LOST_RACE, TokenState.CONSUMED)
+    assert refused.detail == f"the proposal became `refused`; accepted; the text shown was {asked.shown}"
+    assert refused.request == sealed.request
     assert bench.told(refused)["refused"] == "spent"
     assert bench.creates == 0
 
