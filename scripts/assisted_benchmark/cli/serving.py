@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import re
@@ -176,6 +177,7 @@ def at_work(agent: Agent, close: Callable[[], None]) -> int:
     """Serve until the client closes its side, then `close`; the exit code. Nothing runs any more afterwards."""
     if isinstance(agent, AgentSession) and sys.stdin.isatty():
         say("this speaks to an MCP client; --print-config shows how to tell one of it, Ctrl-D ends it")
+    gc.freeze()  # what was loaded stays: a collection that walked all of it would hold up the call it falls in
     try:
         agent.serve()
     finally:
