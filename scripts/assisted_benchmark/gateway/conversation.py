@@ -7,6 +7,7 @@ that came with the frame which it belongs to; what belongs to none goes the conv
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from assisted_benchmark.gateway.flight import Flight, Out, Ties
 from assisted_benchmark.gateway.questions import Questions
@@ -134,7 +135,7 @@ class Conversation:
                 with self._lock:
                     self._flights[request.id] = flight
                     service.in_flight += 1
-                (service.urgent if urgent else service.calls).submit(self._run, judged, tool, flight, out)
+                (service.urgent if urgent else service.calls).submit(partial(self._run, judged, tool, flight, out))
                 return
             judged = Problem(INTERNAL_ERROR, "too many calls are in flight; wait for answers, and call again")
         if isinstance(judged, Listening):

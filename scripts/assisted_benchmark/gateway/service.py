@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from assisted_benchmark.gateway.face import Face
 from assisted_benchmark.gateway.flight import Limits
+from assisted_benchmark.gateway.workers import Workers
 from assisted_benchmark.kernel.clock import Clock
 from assisted_benchmark.kernel.errors import HarnessError
 from assisted_benchmark.kernel.reasons import Reason
@@ -47,9 +47,9 @@ class Service:
         self.face = face
         self.clock = clock
         self.limits = limits
-        self.calls = ThreadPoolExecutor(limits.calls, "call")
-        self.urgent = ThreadPoolExecutor(limits.urgent, "urgent")
-        self._apart = ThreadPoolExecutor(limits.urgent, "apart")
+        self.calls = Workers(limits.calls, "call")
+        self.urgent = Workers(limits.urgent, "urgent")
+        self._apart = Workers(limits.urgent, "apart")
         self.lock = threading.Lock()
         self.in_flight = 0
         self.hearers: set[Hearer] = set()
