@@ -26,7 +26,7 @@ from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.wire.frames import INTERNAL_ERROR, INVALID_PARAMS
 from assisted_benchmark.wire.outcomes import Era
 from assisted_benchmark.wire.relay import Relay, shows_forms
-from assisted_benchmark.wire.server_side import CallCancelled, ToolProblem
+from assisted_benchmark.wire.server_side import CallCancelled, Passed, ToolProblem
 
 Propose: TypeAlias = Callable[[bytes, AgentCall, Relay], Outcome | Refused]
 """Has one proposal decided on and, if it is admitted, carried out: whose call it is, and what leads back to it."""
@@ -99,7 +99,7 @@ def _handle(
     refuse: Callable[[Reason, str], object],
     reveal: bool,
     call: AgentCall,
-) -> dict[str, Json]:
+) -> dict[str, Json] | Passed:
     raw = proposing.raw(call.arguments)
     came: Outcome | Refused | Asked | None
     if held is None:
@@ -116,10 +116,12 @@ def _handle(
     return _told(came, call, reveal)
 
 
-def _told(answer: Outcome | Refused, call: AgentCall, reveal: bool) -> dict[str, Json]:
+def _told(answer: Outcome | Refused, call: AgentCall, reveal: bool) -> dict[str, Json] | Passed:
     if call.cancelled and not _may_be_out(answer):
         raise CallCancelled
     if isinstance(answer, Outcome) and answer.result:
+        if answer.reason is None and call.era is Era.HANDSHAKE:
+            return Passed(answer.result)
         passed = _passed_on(orjson.loads(answer.result), failed=answer.reason is not None)
         # In that era the word has a meaning, whatever a server of another era means by it: this is no question.
         return {**passed, "resultType": "complete"} if call.era is Era.STATELESS else passed

@@ -21,6 +21,7 @@ from assisted_benchmark.kernel.strict_json import Json
 from assisted_benchmark.kernel.text import did_you_mean, shown
 from assisted_benchmark.wire.outcomes import Era
 from assisted_benchmark.wire.relay import Relay, Silence
+from assisted_benchmark.wire.server_side import Passed
 
 QUESTION: Final = "question"  # the key of the one question that an `input_required` result asks
 
@@ -80,7 +81,7 @@ class AgentCall(Relay, Protocol):
         """
 
 
-Handle: TypeAlias = Callable[[AgentCall], dict[str, Json]]
+Handle: TypeAlias = Callable[[AgentCall], dict[str, Json] | Passed]
 """The raw result object of one call. Raises `ToolProblem`, or `CallCancelled` for a call that stopped in time."""
 
 

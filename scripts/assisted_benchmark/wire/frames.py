@@ -264,6 +264,17 @@ def write_result(request_id: Id, result: dict[str, Json]) -> bytes:
     return write_message({"jsonrpc": "2.0", "id": request_id, "result": result})
 
 
+def write_passed(request_id: Id, result: bytes) -> bytes:
+    """The line of an answer that succeeded, with `result` (a JSON object's bytes) spliced in to the byte.
+
+    Raises:
+        MisuseError: the bytes would not stay one line, or are no object.
+    """
+    if result[:1] != b"{" or b"\n" in result:
+        raise MisuseError(Reason.MISUSE, "a result is passed on as the bytes of one JSON object without a line break")
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (json.dumps(request_id, ensure_ascii=False).encode(), result)
+
+
 def write_error(request_id: Id | None, code: int, message: str, data: Json = None) -> bytes:
     """The line of an answer that failed; without an id where none could be read."""
     error: dict[str, Json] = {"code": code, "message": message}

@@ -39,6 +39,7 @@ from assisted_benchmark.wire.frames import (
     is_id,
     write_error,
     write_notification,
+    write_passed,
     write_result,
 )
 
@@ -126,7 +127,16 @@ class Listening(NamedTuple):
     wants_tools: bool
 
 
-Answer: TypeAlias = dict[str, Json] | Problem | Listening
+class Passed(NamedTuple):
+    """Another server's result, passed on as it came: the bytes of one object, which were admitted as strict JSON.
+
+    Of the handshake era alone; in the other one every result says more of itself.
+    """
+
+    data: bytes
+
+
+Answer: TypeAlias = dict[str, Json] | Passed | Problem | Listening
 
 
 class ServerSide:
@@ -166,10 +176,12 @@ class ServerSide:
 
     def line(self, request_id: Id, answer: Answer) -> bytes:
         """The line of an answer, with what its era adds; of a result that is no sound JSON, an error's."""
-        if isinstance(answer, dict):
+        if isinstance(answer, dict | Passed):
             try:
+                if isinstance(answer, Passed):
+                    return write_passed(request_id, answer.data)
                 return write_result(request_id, self._stamped(answer))
-            except (CanonicalError, TypeError):
+            except (CanonicalError, MisuseError, TypeError):
                 answer = Problem(INTERNAL_ERROR, "the server's result is not sound JSON")
         if isinstance(answer, Listening):
             return answer.line

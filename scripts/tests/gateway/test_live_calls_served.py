@@ -23,7 +23,7 @@ from assisted_benchmark.live_policy.states import State
 from assisted_benchmark.suite.live.scenario import Reveal, Visibility
 from assisted_benchmark.suite.result import Verdict
 from assisted_benchmark.wire.outcomes import Era
-from assisted_benchmark.wire.server_side import CallCancelled, ToolProblem
+from assisted_benchmark.wire.server_side import CallCancelled, Passed, ToolProblem
 
 CHANGED = "notifications/tools/list_changed"
 ERAS = pytest.mark.parametrize("stateless", [False, True], ids=["handshake", "stateless"])
@@ -396,7 +396,8 @@ def told(tmp_path):
             if tool.name == SERIES
         )
         telling.tool = tool
-        return tool.handle(call or ACall())
+        came = tool.handle(call or ACall())
+        return json.loads(came.data) if isinstance(came, Passed) else came
 
     telling.proposed = proposed
     return telling
