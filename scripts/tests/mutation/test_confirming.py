@@ -398,6 +398,24 @@ def test_a_proposal_whose_time_is_over_when_the_person_has_answered_says_what_wa
     assert (bench.state(sealed.token), bench.creates) == (State.REFUSED, 0)
 
 
+@promise("M14")
+def test_what_the_gate_keeps_in_is_refused_with_the_receipt_and_the_request_that_it_was():
+    bench = MutationBench()
+    sealed = bench.propose("connection")
+    asked = bench.begin(sealed.token)
+    bench.at(Moment.CLAIMED, lambda: bench.clock.set_wall(bench.clock.now().wall_ns - 5 * SECOND))
+    bench.at(Moment.WRITE, lambda: pytest.fail("nothing is about to be written"))
+    refused = bench.resume(sealed.token, asked)
+    assert (refused.reason, refused.token, refused.request) == (
+        Reason.CLOCK_ROLLBACK,
+        TokenState.CONSUMED,
+        sealed.request,
+    )
+    assert refused.predicates == Predicates(True, False, True, True)
+    assert refused.receipt_id == json.loads(list(bench.ledger.receipts(AGENT.run))[-1])["id"]
+    assert (bench.state(sealed.token), bench.creates) == (State.REFUSED, 0)
+
+
 @promise("M18")
 def test_a_defect_while_the_request_is_in_flight_leaves_an_unresolved_record_and_goes_on_to_the_caller():
     bench = MutationBench()
