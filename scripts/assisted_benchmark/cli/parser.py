@@ -53,6 +53,7 @@ environment:
     "new": """examples:
   assisted-benchmark new late-click --policy ui-decision --candidate approve
   assisted-benchmark new one-network --policy fabric --candidate network    of a change contract
+  assisted-benchmark new one-read --policy pulp --candidate state/read      of a registry
   assisted-benchmark new --from agent.jsonl --contract real-time -o sealed  a transcript's calls, sealed""",
     "merge": """example:
   assisted-benchmark merge runs/0001 runs/0002    one report of the shards 1/2 and 2/2""",
@@ -195,7 +196,11 @@ def parser() -> argparse.ArgumentParser:
     _root(serve)
 
     record = _verb(verbs, "record", "turn a client's live session into a scenario that can be replayed")
-    record.add_argument("scenario", metavar="SCENARIO|CASE", help="the case that the client plays")
+    record.add_argument(
+        "scenario",
+        metavar="SCENARIO|CASE",
+        help="the case that the client plays; behind `--`, last, the client's program and its arguments",
+    )
     record.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="a new NAME.scenario.yaml")
     record.add_argument(
         "--environment", action="append", default=[], metavar="NAME", help="a variable that the client gets of yours"
@@ -212,10 +217,12 @@ def parser() -> argparse.ArgumentParser:
     new = _verb(verbs, "new", "write a new scenario to start from")
     new.add_argument("id", nargs="?", metavar="ID", help="lower-case words joined by `-`; names the file")
     new.add_argument(
-        "--policy", metavar="ID", help="the policy or change contract it runs under (default: the only one)"
+        "--policy", metavar="ID", help="the policy, change contract or registry it runs under (default: the only one)"
     )
     new.add_argument(
-        "--candidate", metavar="NAME", help="the candidate, or change type, its agent chooses (default: the first)"
+        "--candidate",
+        metavar="NAME",
+        help="the candidate, change type or operation that its agent chooses (default: the first)",
     )
     new.add_argument(
         "--from",

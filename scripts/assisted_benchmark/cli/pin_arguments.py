@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 
 PIN_EXAMPLES = """examples:
-  assisted-benchmark pin time -- python -P -m mcp_server_time
+  assisted-benchmark pin time -- '{python}' -P -m mcp_server_time
   assisted-benchmark pin files --yes -- node node_modules/@modelcontextprotocol/server-filesystem/dist/index.js /tmp
   assisted-benchmark pin there --url https://mcp.example/mcp --header authorization=MCP_TOKEN
-  assisted-benchmark pin time --yes --effect get_current_time=observe -- python -P -m mcp_server_time"""
+  assisted-benchmark pin time --yes --effect get_current_time=observe -- '{python}' -P -m mcp_server_time"""
 DRIFT_EXAMPLES = """examples:
   assisted-benchmark drift                        every server of every contract
   assisted-benchmark drift real-time --json       those of one contract

@@ -58,7 +58,8 @@ def compared(root: Path, path: Path, name: str | None = None, *, as_json: bool =
 def _case(cases: Sequence[C], name: str) -> C:
     found = {each.id: each for each in cases}
     if name not in found:
-        raise MisuseError(Reason.UNKNOWN_REFERENCE, f"there is no case `{shown(name)}`; {did_you_mean(name, found)}")
+        hint = did_you_mean(name, found) or "`list` shows the cases, and a run has those of its `report.json`"
+        raise MisuseError(Reason.UNKNOWN_REFERENCE, f"there is no case `{shown(name)}`; {hint}")
     return found[name]
 
 

@@ -34,8 +34,9 @@ def scaffold(root: Path, scenario_id: str, *, policy: str | None = None, candida
     name = policy or (next(iter(shelves)) if len(shelves) == 1 else "")
     if name not in shelves:
         known = ", ".join(sorted(shelves)) or "none yet; write contracts/NAME.policy.yaml"
-        asked = f"no policy is named `{shown(name)}`; {did_you_mean(name, shelves)}" if name else "which policy?"
-        raise MisuseError(Reason.UNKNOWN_REFERENCE, f"{asked} known: {known}")
+        asked = f"no policy is named `{shown(name)}`" if name else "which policy? say --policy ID"
+        hints = filter(None, (asked, did_you_mean(name, shelves), f"known: {known}"))
+        raise MisuseError(Reason.UNKNOWN_REFERENCE, "; ".join(hints))
     folder, shelf = shelves[name]
     return New(folder, shelf.scaffold(scenario_id, name, candidate, _played))
 

@@ -149,6 +149,7 @@ def test_a_case_of_a_run_is_replayed_under_what_it_was_run_with(recorded):
         (("replay", "fixtures/live/plain.scenario.yaml"), "says no receipts"),
         (("replay", "fixtures/lost.yaml"), "unreadable"),
         (("replay", OUT, "live/plain/plain"), "there is no case"),
+        (("replay", "runs/0001", "nowhere"), "`; `list` shows the cases"),
         (("record", "live/plain", "-o", OUT), "is there already"),
         (("record", "live/plain", "-o", "fixtures/live/plain.yaml"), "is no scenario's file"),
         (("record", "live/plain", "-o", "../out.scenario.yaml"), "is not below"),
