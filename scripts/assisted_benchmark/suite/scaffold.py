@@ -35,8 +35,8 @@ def scaffold(root: Path, scenario_id: str, *, policy: str | None = None, candida
     if name not in shelves:
         known = ", ".join(sorted(shelves)) or "none yet; write contracts/NAME.policy.yaml"
         asked = f"no policy is named `{shown(name)}`" if name else "which policy? say --policy ID"
-        hints = filter(None, (asked, did_you_mean(name, shelves), f"known: {known}"))
-        raise MisuseError(Reason.UNKNOWN_REFERENCE, "; ".join(hints))
+        near = did_you_mean(name, shelves)
+        raise MisuseError(Reason.UNKNOWN_REFERENCE, f"{asked}; {near + ' ' if near else ''}known: {known}")
     folder, shelf = shelves[name]
     return New(folder, shelf.scaffold(scenario_id, name, candidate, _played))
 
