@@ -98,6 +98,9 @@ def _reach(work: Path, folders: tuple[str, ...], jobs: int) -> Reach:
         for name, stamp in stamps.items()
     }
     missing = [name for name in files if not records[name].exists()]
+    if missing:
+        detail = "once; it is kept, and takes some minutes for all of them"
+        print(f"recording which lines {len(missing)} files of tests reach ({detail})", file=sys.stderr, flush=True)
     shares = [missing[number::jobs] for number in range(jobs)]
     stages = [
         _stage(
@@ -141,6 +144,7 @@ def _judged(
 
 def _run(work: Path, stage: str, orders: list[dict[str, Any]], folders: tuple[str, ...], jobs: int) -> None:
     if orders:
+        print(f"making {len(orders)} faults, each shown to the tests that reach it", file=sys.stderr, flush=True)
         _write(work / f"{stage}.jsonl", orders)
         told = {"files": tree.test_files(work / "tree", folders), "jobs": jobs}
         if _stage(work, stage, "", told).wait():

@@ -33,7 +33,7 @@ def command(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(attacks_value(report), indent=1))
     else:
-        print(*attacks_lines(report), sep="\n")
+        print(*attacks_lines(report, whole=arguments.all), sep="\n")
     if arguments.write_failures is not None:
         for path in write_failures(report.failures, arguments.write_failures):
             print(f"written: {path}", file=sys.stderr)

@@ -54,8 +54,8 @@ def _failure(failure: Failure) -> Json:
     }
 
 
-def attacks_lines(report: AttackReport) -> Iterator[str]:
-    """The table, what does not apply and why, and everything that is not as it must be."""
+def attacks_lines(report: AttackReport, *, whole: bool) -> Iterator[str]:
+    """The table, what does not apply (of the `whole` catalogue with why), and everything that is not as it must be."""
     rows: list[tuple[str, ...]] = [("layer", "reason", "part", *_COLUMNS)]
     rows += [(each.layer, each.reason, each.broker, *map(str, each[3:])) for each in _ordered(report.tallies)]
     sums = [sum(int(each[at]) for each in report.tallies) for at in range(3, 9)]
@@ -68,7 +68,11 @@ def attacks_lines(report: AttackReport) -> Iterator[str]:
         )
         yield "  ".join(texts).rstrip()
     yield ""
-    yield from (f"not tried here: {each.id} {each.what}: {each.why}" for each in threats() if not each.applies)
+    untried = [each for each in threats() if not each.applies]
+    if whole:
+        yield from (f"not tried here: {each.id} {each.what}: {each.why}" for each in untried)
+    else:
+        yield f"{len(untried)} threats of the catalogue are tried nowhere here; `attack --all` says which, and why"
     for failure in report.failures[:_SHOWN]:
         told = _failure(failure)
         came = f"expected {told['expected']}, was {told['word']}, sent {told['sent']}"

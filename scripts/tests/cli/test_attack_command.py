@@ -9,6 +9,7 @@ from suite_world import ROOT, a_root, scenario
 
 from assisted_benchmark.cli.main import main
 from assisted_benchmark.suite.attacks.engine import Came
+from assisted_benchmark.suite.attacks.threats import threats
 from assisted_benchmark.suite.matrix.judging import BROKERS, guards_of
 from assisted_benchmark.suite.matrix.lacking import lacking
 
@@ -39,6 +40,12 @@ def test_detection_and_false_alarms_stand_in_one_table_and_nothing_of_the_catalo
     ]
     assert any(line.startswith("not tried here: S20 ") for line in lines)
     assert lines[-1].endswith("0 let through, 0 false alarms, 0 refused for another reason")
+
+
+def test_what_is_tried_nowhere_is_counted_where_only_some_is_asked_for(root, capsys):
+    _, out, _ = attack(root, capsys, "--benign")
+    (said,) = [line for line in out.splitlines() if "tried nowhere" in line]
+    assert said.split()[0] == str(len([each for each in threats() if not each.applies]))
 
 
 @promise("H10")
