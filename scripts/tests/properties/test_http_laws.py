@@ -1,6 +1,7 @@
 """Laws of the endpoint of changes: no answer raises, and none makes a request that was written one that was not."""
 
 import socket
+from unittest.mock import patch
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -8,6 +9,7 @@ from marks import promise
 
 from assisted_benchmark.kernel.clock import SECOND, Deadline, ManualClock, SystemClock
 from assisted_benchmark.kernel.sending import Uncertain
+from assisted_benchmark.mutation import http_endpoint
 from assisted_benchmark.mutation.http_endpoint import HttpEndpoint
 from assisted_benchmark.mutation.ports import HttpReply, Request
 
@@ -34,28 +36,17 @@ SAID = st.binary(max_size=60) | st.lists(LINES | st.binary(max_size=6), max_size
 GOOD = b"HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
 
 
-class Preloaded(HttpEndpoint):
-    """One whose server has said everything already, and closed."""
-
-    def __init__(self, said):
-        super().__init__("http://127.0.0.1:9", ManualClock(), max_answer=64)
-        self.ours, theirs = socket.socketpair()
-        with theirs:
-            theirs.sendall(said)
-            theirs.shutdown(socket.SHUT_WR)
-            self.theirs = theirs.dup()
-
-    def _connect(self, deadline):
-        return self.ours
-
-
 def exchange(said):
-    endpoint = Preloaded(said)
-    with endpoint.theirs:
+    """What is made of a server that has said everything already, and has closed."""
+    ours, theirs = socket.socketpair()
+    theirs.sendall(said)
+    theirs.shutdown(socket.SHUT_WR)
+    theirs.settimeout(10)
+    endpoint = HttpEndpoint("http://127.0.0.1:9", ManualClock(), max_answer=64)
+    with theirs, patch.object(http_endpoint, "connect", lambda *_: ours):
         reply = endpoint.ask(REQUEST, deadline=Deadline.after(SystemClock(), 10 * SECOND))
-        endpoint.theirs.settimeout(10)
         written = b""
-        while piece := endpoint.theirs.recv(1 << 16):
+        while piece := theirs.recv(1 << 16):
             written += piece
     assert written.endswith(b"\r\n\r\n{}")
     return reply
