@@ -56,7 +56,7 @@ def mutants(root: Path, work: Path) -> tuple[int, list[str]]:
         text=True,
         check=False,
     )
-    assert ran.stderr == ""
+    assert {line.split()[0] for line in ran.stderr.splitlines()} <= {"recording", "making"}
     return ran.returncode, ran.stdout.splitlines()
 
 
