@@ -27,7 +27,6 @@ KNOWN = "scripts/mutating/survivors.yaml"
 
 def main(words: list[str]) -> int:
     """Make the faults, run the tests, tell the figures."""
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     told = _parser().parse_args(words)
     rooms = tuple(told.rooms) or ROOMS
     work = Path(told.work).resolve()
@@ -232,4 +231,5 @@ def _wilson(hits: int, of: int) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main(sys.argv[1:]))

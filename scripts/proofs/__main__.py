@@ -17,7 +17,6 @@ from proofs.findings import Caught, Proof, jobs, prove, untaken
 
 def main(arguments: list[str] | None = None) -> int:
     """Explore, and say what was found."""
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that has seen enough ends it, without a traceback
     parser = argparse.ArgumentParser(
         prog="scripts/models", description="Explore the models of all brokers to their end."
     )
@@ -85,4 +84,5 @@ def _way(each: Caught) -> str:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that has seen enough ends it, without a traceback
     sys.exit(main())

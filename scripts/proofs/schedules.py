@@ -137,7 +137,6 @@ def value(plan: Plan, found: Tried) -> dict[str, Any]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Try every plan, and say what came of it."""
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that has seen enough ends it, without a traceback
     parser = argparse.ArgumentParser(
         prog="scripts/schedules", description="Real brokers, in every order of their steps."
     )
@@ -175,4 +174,5 @@ def _line(told: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that has seen enough ends it, without a traceback
     sys.exit(main())

@@ -76,7 +76,7 @@ def test_calls_and_end_are_derived_where_they_follow(tmp_path):
 
 @promise("H6")
 def test_under_a_fault_nothing_is_said_of_single_proposals(tmp_path):
-    body = "agent: {generated: {kind: model}}\nfaults: [{revoke: grant, at: start}]\n"
+    body = "agent: {generated: {kind: model}}\nfaults: [{revoke: grant, at: open}]\n"
     case = cases_in(a_root(tmp_path, x=scenario("x", body)))["x/plain"]
     assert {(shot.expected, shot.hostile) for shot in case.agent.shots} == {("", False)}
     assert case.agent.name == "generated:model"
