@@ -7,6 +7,8 @@ import pytest
 from fuzzing import corpus
 from fuzzing.targets import MOST_BYTES, TARGETS, BrokenLawError, export
 
+pytestmark = pytest.mark.no_cover  # long loops over little code, which other tests cover
+
 EDITS = {"json": 3000, "frames": 2000, "server": 400, "client": 1200, "yaml": 600, "contract": 60, "receipts": 1500}
 
 

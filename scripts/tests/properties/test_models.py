@@ -19,6 +19,8 @@ from proofs.replay import replay, whole_table
 from proofs.rows import CLAIMS_WHAT_IT_READ, RECOVERS_TO_READY, Row, claim
 from proofs.stores import KINDS
 
+pytestmark = pytest.mark.no_cover  # long loops over little code, which other tests cover
+
 VARIANTS = variants()
 # One of each broker. The others, and every wrong one, are explored by `scripts/models`: they take most of its time.
 QUICK = (4, 8, 11)

@@ -16,6 +16,8 @@ from proofs.live_world import LiveWorld
 from proofs.scheduler import Act, Tried, explore, step
 from proofs.schedules import Plan, holds, plans, tried
 
+pytestmark = pytest.mark.no_cover  # long loops over little code, which other tests cover
+
 QUICK = plans(quick=True)
 
 
