@@ -26,6 +26,7 @@ from assisted_benchmark.kernel.canonical import parse
 from assisted_benchmark.kernel.clock import Clock
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.strict_json import Json
+from assisted_benchmark.wire.bell import Bell
 from assisted_benchmark.wire.frames import PARSE_ERROR, Bad, Splitter, read_frame, write_error
 from assisted_benchmark.wire.outcomes import Oddity
 
@@ -58,8 +59,8 @@ class AgentSession:
         self._over = False
         self._splitter = Splitter(self._limits.line)
         self._service = Service(face, clock, self._limits, on_malformed)
-        self._bell_out, self._bell_in = os.pipe()
-        self._out = LinesOut(write_fd, clock, self._limits.write_ns, self._ring)
+        self._bell = Bell()
+        self._out = LinesOut(write_fd, clock, self._limits.write_ns, self._bell.ring)
         self._talk = Conversation(self._service, lambda: session, self._out)
 
     @property
@@ -95,14 +96,13 @@ class AgentSession:
         finally:
             self._service.shutdown()
             self._over = True
-            self._ring()
+            self._bell.ring()
             watch.join()
-            os.close(self._bell_out)
-            os.close(self._bell_in)
+            self._bell.close()
 
     def _watch(self) -> None:
         poll = select.poll()
-        poll.register(self._bell_out, select.POLLIN)
+        poll.register(self._bell.fd, select.POLLIN)
         poll.register(self._write_fd, 0)  # which tells of nothing but that it leads nowhere
         poll.poll()
         if not self._over:
@@ -111,7 +111,7 @@ class AgentSession:
     def _read_on(self) -> None:
         poll = select.poll()
         poll.register(self._read_fd, select.POLLIN)
-        poll.register(self._bell_out, select.POLLIN)
+        poll.register(self._bell.fd, select.POLLIN)
         while True:
             poll.poll()
             if self._out.broken:
@@ -128,6 +128,3 @@ class AgentSession:
                 self._talk.take(frame, self._out)
         if self._splitter.half:
             self._out.send(write_error(None, PARSE_ERROR, "the last line has no end"))
-
-    def _ring(self) -> None:
-        os.write(self._bell_in, b"\0")

@@ -14,6 +14,7 @@ from typing import Final
 
 from assisted_benchmark.kernel.clock import Deadline
 from assisted_benchmark.kernel.reasons import Reason
+from assisted_benchmark.wire.bell import Bell
 from assisted_benchmark.wire.frames import Bad, Splitter
 
 _CHUNK: Final = 1 << 16
@@ -34,20 +35,20 @@ class Channel:
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._stderr_fd = -1 if stderr_fd is None else stderr_fd
-        self._bell_out, self._bell_in = os.pipe()
+        self._bell = Bell()
         self._max_tail = max_tail
         self._max_outbox = max_outbox
         self._splitter = Splitter(max_line)
         self._outbox = bytearray()
         self._poll = select.poll()
         self._reading: set[int] = set()
-        for fd in (read_fd, self._stderr_fd, self._bell_out):
+        self._poll.register(self._bell.fd, select.POLLIN)
+        for fd in (read_fd, self._stderr_fd):
             if fd >= 0:
                 os.set_blocking(fd, False)
                 self._poll.register(fd, select.POLLIN)
                 self._reading.add(fd)
         os.set_blocking(write_fd, False)
-        os.set_blocking(self._bell_in, False)
         self._watching_write = False
         self.lines: deque[bytes | Bad] = deque()
         self.tail = b""
@@ -82,10 +83,7 @@ class Channel:
 
     def ring(self) -> None:
         """Wake a thread that waits; from any thread."""
-        try:
-            os.write(self._bell_in, b"\0")
-        except OSError:
-            return  # it rings already, or nobody waits any more
+        self._bell.ring()
 
     @property
     def clear(self) -> bool:
@@ -137,7 +135,7 @@ class Channel:
     def finish(self, deadline: Deadline) -> bool:
         """Close our side and drain the server's until it ends; False if it does not in time."""
         self.hang_up()
-        while len(self._reading) > 1:
+        while self._reading:
             if not self.wait(deadline):
                 return False
             self.lines.clear()
@@ -147,11 +145,11 @@ class Channel:
         """Let go of every descriptor. Idempotent."""
         self.hang_up()
         self.eof = True
-        for fd in (self._read_fd, self._stderr_fd, self._bell_out):
+        for fd in (self._read_fd, self._stderr_fd):
             self._stop_reading(fd)
-        if self._bell_in >= 0:
-            closed, self._bell_in = self._bell_in, -1  # before the number can be somebody else's
-            os.close(closed)
+        if self._bell.fd >= 0:
+            self._poll.unregister(self._bell.fd)
+            self._bell.close()
 
     # -- inside
 
@@ -173,7 +171,7 @@ class Channel:
             elif fd == self._stderr_fd:
                 self._read_stderr()
             else:
-                self._read(fd)
+                self._bell.silence()
         return bool(events)
 
     def _read(self, fd: int) -> bytes | None:

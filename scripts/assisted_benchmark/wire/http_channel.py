@@ -9,8 +9,6 @@ or asks again. The stream that a client may open by a GET is not opened.
 from __future__ import annotations
 
 import base64
-import contextlib
-import os
 import re
 import select
 import socket
@@ -26,6 +24,7 @@ from assisted_benchmark.kernel.clock import SECOND, Deadline, SystemClock
 from assisted_benchmark.kernel.origin import Origin
 from assisted_benchmark.kernel.reasons import Reason
 from assisted_benchmark.kernel.redact import REDACTED
+from assisted_benchmark.wire.bell import Bell
 from assisted_benchmark.wire.frames import CANCELLED, META_VERSION, Bad
 from assisted_benchmark.wire.http_answers import BLOCKED, Answer
 from assisted_benchmark.wire.http_connecting import OtherCertificateError, connect, seconds
@@ -60,9 +59,7 @@ class HttpChannel:
         self._endpoint = endpoint
         self._max_line = max_line
         self._secrets = _secrets(endpoint.headers)
-        self._bell_out, self._bell_in = os.pipe()
-        for fd in (self._bell_out, self._bell_in):
-            os.set_blocking(fd, False)
+        self._bell = Bell()
         self._version = ""
         self._session = ""
         self._ready: socket.socket | None = None  # stands, and nothing or a part of a frame is written to it
@@ -117,10 +114,7 @@ class HttpChannel:
 
     def ring(self) -> None:
         """Wake a thread that waits; from any thread."""
-        try:
-            os.write(self._bell_in, b"\0")
-        except OSError:
-            return  # it rings already, or nobody waits any more
+        self._bell.ring()
 
     def write(self, data: memoryview) -> int:
         """Write what the connection takes now and say how much that was."""
@@ -179,10 +173,7 @@ class HttpChannel:
     def close(self) -> None:
         """Let go of every descriptor. Idempotent."""
         self.hang_up()
-        if self._bell_in >= 0:
-            closed, self._bell_in = self._bell_in, -1  # before the number can be somebody else's
-            os.close(closed)
-            os.close(self._bell_out)
+        self._bell.close()
 
     # -- inside
 
@@ -251,7 +242,8 @@ class HttpChannel:
 
     def _take_in(self, milliseconds: int, *, writing: bool = False) -> bool:
         poll = select.poll()
-        poll.register(self._bell_out, select.POLLIN)
+        if self._bell.fd >= 0:
+            poll.register(self._bell.fd, select.POLLIN)
         pending = False
         for fd, answer in self._open.items():
             poll.register(fd, select.POLLIN)
@@ -259,9 +251,8 @@ class HttpChannel:
         if writing and self._ready is not None:
             poll.register(self._ready.fileno(), select.POLLOUT)
         happened = {fd for fd, _ in poll.poll(0 if pending else milliseconds)}
-        if self._bell_out in happened:
-            with contextlib.suppress(OSError):
-                os.read(self._bell_out, 4096)
+        if self._bell.fd in happened:
+            self._bell.silence()
         for fd, answer in list(self._open.items()):
             if fd in happened or answer.pending:
                 self._read(fd, answer)
