@@ -16,16 +16,15 @@ from assisted_benchmark.kernel.digest import Digest
 from assisted_benchmark.kernel.reasons import LIVE_ORDER, Reason
 from assisted_benchmark.suite.attacks.capability_moves import CallMoves, GrantMoves, Phase
 from assisted_benchmark.suite.attacks.moves import Move, Station, joined
-from assisted_benchmark.suite.attacks.row import document_of, fault_rows, unfit
+from assisted_benchmark.suite.attacks.row import distinct, document_of, fault_rows, scenario_of, sound
 from assisted_benchmark.suite.attacks.spelling import spelled
 from assisted_benchmark.suite.capability.expand import Origin, cases_of
 from assisted_benchmark.suite.capability.naming import short_name
 from assisted_benchmark.suite.capability.scenario import BROKER, COMPLETED, GRANTED, CapabilityCase, Person
 from assisted_benchmark.suite.capability.scenario_document import scenario_from
 from assisted_benchmark.suite.capability.scenario_shape import CAPABILITY_SCENARIO
-from assisted_benchmark.suite.case import Case, Servers
+from assisted_benchmark.suite.case import Case
 from assisted_benchmark.suite.live.samples import Draw
-from assisted_benchmark.suite.yaml_out import run_keys_of
 
 _BYTES: Final = LIVE_ORDER[: LIVE_ORDER.index(Reason.MALFORMED_NAME)]
 _PHASES: Final[dict[Phase, tuple[Reason, ...]]] = {
@@ -95,7 +94,7 @@ class OperationPlace:
         return GrantMoves(registry, projection, self._operation, self._short, self.draw)
 
     def moves(self) -> Sequence[Move]:
-        return list({move.id: move for move in self._makes.all()}.values())
+        return distinct(self._makes.all())
 
     def benign(self) -> Sequence[Move]:
         return tuple(self._makes.benign())
@@ -128,23 +127,11 @@ class OperationPlace:
         return before + own
 
     def scenario(self, rows: Mapping[str, Json]) -> dict[str, Json]:
-        case = self.case
-        return {
-            "schema": CAPABILITY_SCENARIO,
-            "id": "attacks",
-            "registry": case.policy,
-            "run": run_keys_of(case.run, ("seed", "run", "client")),
-            "servers": Servers.IN_PROCESS.value,
-            "agent": "nop",
-            "cases": dict(rows),
-        }
+        return scenario_of(CAPABILITY_SCENARIO, "registry", self.case, ("seed", "run", "client"), rows)
 
     def cases(self, scenario: Mapping[str, Json]) -> tuple[Case, ...]:
         document = document_of(scenario, BROKER)
-        found, flaws = cases_of(scenario_from(document), Origin(self.case.registry, self.case.source))
-        if flaws:
-            raise unfit(document, flaws)
-        return found
+        return sound(document, cases_of(scenario_from(document), Origin(self.case.registry, self.case.source)))
 
 
 def places(case: CapabilityCase, draw: Draw) -> Iterator[OperationPlace]:

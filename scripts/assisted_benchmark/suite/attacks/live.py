@@ -12,16 +12,15 @@ from assisted_benchmark.kernel.reasons import LIVE_ORDER, Reason
 from assisted_benchmark.suite.attacks.live_calls import CallMoves, chosen
 from assisted_benchmark.suite.attacks.live_faults import DECIDE, DISPATCH, OPEN, FaultMoves
 from assisted_benchmark.suite.attacks.moves import Move, Station, joined
-from assisted_benchmark.suite.attacks.row import document_of, fault_rows, unfit
+from assisted_benchmark.suite.attacks.row import distinct, document_of, fault_rows, said, scenario_of, sound
 from assisted_benchmark.suite.attacks.spelling import spelled
-from assisted_benchmark.suite.case import ADMITTED, Case, Servers
+from assisted_benchmark.suite.case import ADMITTED, Case
 from assisted_benchmark.suite.live.expand import Origin, cases_of
 from assisted_benchmark.suite.live.in_process import has_model
 from assisted_benchmark.suite.live.samples import Draw
 from assisted_benchmark.suite.live.scenario import BROKER, LiveCase
 from assisted_benchmark.suite.live.scenario_document import scenario_from
 from assisted_benchmark.suite.live.scenario_shape import SCENARIO
-from assisted_benchmark.suite.yaml_out import run_keys_of
 
 _OPENING: Final = (
     Reason.STORE_UNAVAILABLE,
@@ -75,7 +74,7 @@ class LivePlace:
 
     def moves(self) -> Sequence[Move]:
         found = (*self.good.all(), *FaultMoves(self.good).all())
-        return list({move.id: move for move in found}.values())
+        return distinct(found)
 
     def benign(self) -> Sequence[Move]:
         return (*self.good.benign(), *FaultMoves(self.good).benign())
@@ -87,13 +86,11 @@ class LivePlace:
             for each in steps[: self.good.step.index]
         ]
         turns = [*prefix, *(turn for move in moves for turn in move.turns)]
-        edits = joined(moves)
-        said: dict[str, Json] = {"admitted": True} if expected is None else {"refused": expected.reason}
-        attacked = {"propose": spelled(self.good.call, edits), **said}
         word = ADMITTED if expected is None else expected.reason
+        attacked = {"propose": spelled(self.good.call, joined(moves)), **said(word)}
         opening = expected is not None and expected.phase == OPEN
         decisions = [word] if opening else [*(word for _, word in turns), word]
-        script = [*({**turn, **_said(word)} for turn, word in turns), attacked]
+        script = [*({**turn, **said(word)} for turn, word in turns), attacked]
         faults = fault_rows(moves, first=_BEFORE_THE_STORE)
         row: dict[str, Json] = {"agent": {"script": script}, "expect": {"decisions": decisions}}
         return {**row, "faults": faults} if faults else row
@@ -105,25 +102,13 @@ class LivePlace:
         return 0 if opening else self.good.step.index + before + own
 
     def scenario(self, rows: Mapping[str, Json]) -> dict[str, Json]:
-        case = self.good.case
-        return {
-            "schema": SCENARIO,
-            "id": "attacks",
-            "policy": case.policy,
-            "run": run_keys_of(case.run, ("task", "seed", "run", "vm", "session", "host")),
-            "servers": Servers.IN_PROCESS.value,
-            "agent": "nop",
-            "cases": dict(rows),
-        }
+        return scenario_of(SCENARIO, "policy", self.good.case, ("task", "seed", "run", "vm", "session", "host"), rows)
 
     def cases(self, scenario: Mapping[str, Json]) -> tuple[Case, ...]:
         case = self.good.case
         document = document_of(scenario, BROKER)
         origin = Origin(policy=case.plan.policy, pins=case.pins, folder=case.folder, source=case.source)
-        found, flaws = cases_of(scenario_from(document), origin)
-        if flaws:
-            raise unfit(document, flaws)
-        return found
+        return sound(document, cases_of(scenario_from(document), origin))
 
 
 _BEFORE_THE_STORE: Final = ("advance", "set_back", "setting", "revoke")
@@ -134,10 +119,6 @@ def places(case: LiveCase, draw: Draw) -> Iterator[LivePlace]:
     for step in case.plan.steps:
         for candidate in step.candidates:
             yield LivePlace(CallMoves(case, step, candidate, draw))
-
-
-def _said(word: str) -> dict[str, Json]:
-    return {"admitted": True} if word == ADMITTED else {"refused": word}
 
 
 def attackable(case: LiveCase) -> bool:

@@ -12,15 +12,14 @@ from assisted_benchmark.kernel.canonical import Json, parse
 from assisted_benchmark.kernel.reasons import LIVE_ORDER, Reason
 from assisted_benchmark.suite.attacks.moves import Move, Station, joined
 from assisted_benchmark.suite.attacks.mutation_moves import ConfirmMoves, ProposeMoves
-from assisted_benchmark.suite.attacks.row import document_of, fault_rows, unfit
+from assisted_benchmark.suite.attacks.row import distinct, document_of, fault_rows, said, scenario_of, sound
 from assisted_benchmark.suite.attacks.spelling import spelled
-from assisted_benchmark.suite.case import ADMITTED, Case, Servers
+from assisted_benchmark.suite.case import ADMITTED, Case
 from assisted_benchmark.suite.live.samples import Draw
 from assisted_benchmark.suite.mutation.expand import Origin, cases_of
 from assisted_benchmark.suite.mutation.scenario import BROKER, Human, MutationCase
 from assisted_benchmark.suite.mutation.scenario_document import scenario_from
 from assisted_benchmark.suite.mutation.scenario_shape import MUTATION_SCENARIO
-from assisted_benchmark.suite.yaml_out import run_keys_of
 
 _BYTES: Final = (*LIVE_ORDER[: LIVE_ORDER.index(Reason.MALFORMED_NAME)], Reason.ARGUMENTS_INVALID)
 # By phase: what is read, the spec, the token's look, the token, a cancellation, the consumption, the binding, who can
@@ -89,7 +88,7 @@ class ChangePlace:
         return kind(self.case, self._proposed, self.draw)
 
     def moves(self) -> Sequence[Move]:
-        return list({move.id: move for move in self._makes.all()}.values())
+        return distinct(self._makes.all())
 
     def benign(self) -> Sequence[Move]:
         return tuple(self._makes.benign())
@@ -98,8 +97,7 @@ class ChangePlace:
         word = ADMITTED if expected is None else expected.reason
         turns: list[tuple[Json, str]] = [({"propose_raw": spelled(self._proposed)}, ADMITTED)] if self.confirms else []
         turns += [turn for move in moves for turn in move.turns]
-        said: dict[str, Json] = {"admitted": True} if expected is None else {"refused": word}
-        script = [*(_with_word(*each) for each in turns), {**self._attacked(moves), **said}]
+        script = [*({**turn, **said(word)} for turn, word in turns), {**self._attacked(moves), **said(word)}]
         decisions = [*(word for _, word in turns), word]
         row: dict[str, Json] = {"agent": {"script": script}, "expect": {"decisions": decisions}}
         for move in moves:
@@ -122,23 +120,11 @@ class ChangePlace:
         return before + own
 
     def scenario(self, rows: Mapping[str, Json]) -> dict[str, Json]:
-        case = self.case
-        return {
-            "schema": MUTATION_SCENARIO,
-            "id": "attacks",
-            "changes": case.policy,
-            "run": run_keys_of(case.run, ("seed", "run", "session")),
-            "servers": Servers.IN_PROCESS.value,
-            "agent": "nop",
-            "cases": dict(rows),
-        }
+        return scenario_of(MUTATION_SCENARIO, "changes", self.case, ("seed", "run", "session"), rows)
 
     def cases(self, scenario: Mapping[str, Json]) -> tuple[Case, ...]:
         document = document_of(scenario, BROKER)
-        found, flaws = cases_of(scenario_from(document), Origin(self.case.contract, self.case.source))
-        if flaws:
-            raise unfit(document, flaws)
-        return found
+        return sound(document, cases_of(scenario_from(document), Origin(self.case.contract, self.case.source)))
 
 
 def places(case: MutationCase, draw: Draw) -> Iterator[ChangePlace]:
@@ -151,7 +137,3 @@ def attackable(case: MutationCase) -> bool:
     """Whether a case plays a plan to its end, with a person who says yes."""
     played = case.agent.plans and len(case.agent.shots) == 2 and set(case.expect.decisions or ()) == {ADMITTED}
     return played and not case.faults and case.human is Human.ACCEPT and case.allow_unconfirmed is None
-
-
-def _with_word(turn: Json, word: str) -> Json:
-    return {**turn, **({"admitted": True} if word == ADMITTED else {"refused": word})}
