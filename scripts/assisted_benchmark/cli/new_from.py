@@ -183,7 +183,7 @@ def _brought(source: Path, contract: Path, root: Path) -> str:
     wanted = {contract.name, *_named(document.value)}
     for each in sorted(wanted):
         old, new = contract.parent / each, root / "contracts" / each
-        if not _is_below(new, root):
+        if os.path.isabs(name_below(new, root)):
             continue  # it stands elsewhere on this machine, and its pin says so
         if old.is_file() and not new.exists():
             new.parent.mkdir(parents=True, exist_ok=True)
@@ -195,16 +195,12 @@ def _named(contract: Json) -> Iterator[str]:
     """The paths, relative to the contract, of the files that it names."""
     servers = contract["servers"].values() if "servers" in contract else (contract["server"],)
     for server in servers:
-        launch = server["launch"]
+        launch = server.get("launch", {"argv": []})  # what others run has a place, and no files
         texts = [*launch["argv"], *launch.get("env", {}).values(), *launch.get("files", {})]
         yield from (text.removeprefix(_HERE) for text in texts if text.startswith(_HERE))
         yield from (text for text in launch.get("files", {}) if not text.startswith(("/", "{")))
         if "tools_from" in server:
             yield server["tools_from"]
-
-
-def _is_below(path: Path, root: Path) -> bool:
-    return os.path.abspath(path).startswith(os.path.abspath(root) + os.sep)
 
 
 def _same(one: Path, other: Path) -> bool:

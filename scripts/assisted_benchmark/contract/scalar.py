@@ -89,7 +89,7 @@ class Text:
             hint = ""
             if type(value) in (int, float):
                 text = str(value)
-                hint = f'quote it: "{text}"' if self._fits(text) else self._completed(text)
+                hint = f'quote it: "{text}"' if self.fits(text) else self._completed(text)
             faults.append(wrong(value, path, self.what, hint))
         elif len(value) > self.limit:
             detail = f"expected {self.what} of at most {self.limit} characters, got {len(value)}"
@@ -98,14 +98,15 @@ class Text:
             fault = wrong(value, path, self.what, self._completed(value) or f"it must match {self.pattern}")
             faults.append(evolve(fault, reason=self.reason))
 
-    def _fits(self, text: str) -> bool:
+    def fits(self, text: str) -> bool:
+        """Whether a text is one of these."""
         return len(text) <= self.limit and self._match.fullmatch(text) is not None
 
     def _completed(self, text: str) -> str:
         """The hint for a text that only lacks what people leave out; empty for any other."""
-        if self.before and self._fits(self.before + text):
+        if self.before and self.fits(self.before + text):
             return f"write `{self.before}` before it"
-        if self.after and self._fits(text + self.after):
+        if self.after and self.fits(text + self.after):
             return f"write {text}{self.after}"
         return ""
 

@@ -190,3 +190,18 @@ def test_the_task_is_the_one_that_all_calls_name():
     assert sealed(Transcript(kind="mcp", entries=calls("t-9", "t-9")), contract()).task == "t-9"
     assert sealed(Transcript(kind="mcp", entries=calls("t-9", "t-8")), contract()).task == "t-1"
     assert sealed(Transcript(kind="mcp", entries=calls("not a name")), contract()).task == "t-1"
+
+
+@promise("H7b", "W14")
+def test_a_contract_with_a_server_that_others_run_brings_no_files_of_it(root):
+    contract = root / "contracts" / f"{CONTRACT}.contract.yaml"
+    value = yaml.safe_load(contract.read_text())
+    lba = value["servers"]["lba"]
+    del lba["launch"]
+    value |= {"id": "elsewhere", "servers": value["servers"] | {"lba": lba | {"url": "http://127.0.0.1:9/mcp"}}}
+    (root / "contracts" / "elsewhere.contract.yaml").write_text(json.dumps(value))
+    code, _, err = command(root, *NEW[:-1], "contracts/elsewhere.contract.yaml", "-o", "all-of-it")
+    assert (code, err) == (0, "")
+    brought = root / "all-of-it" / "contracts"
+    assert (brought / "elsewhere.contract.yaml").read_text() == json.dumps(value)
+    assert (brought / lba["tools_from"]).is_file()

@@ -15,7 +15,6 @@ from attrs import evolve
 
 from assisted_benchmark.contract.files import name_below, read
 from assisted_benchmark.contract.scalar import NAME
-from assisted_benchmark.contract.scalar import Fault as Flaw
 from assisted_benchmark.contract.strict_yaml import load
 from assisted_benchmark.contract.written import quoted
 from assisted_benchmark.kernel.canonical import Canonical, Json
@@ -52,9 +51,7 @@ def named_as(case: LiveCase, path: Path, root: Path) -> LiveCase:
         MisuseError: it is no place for a scenario.
     """
     name = path.name.removesuffix(SCENARIO_SUFFIX)
-    faults: list[Flaw] = []
-    NAME.look(name, (), faults)
-    if faults or not path.name.endswith(SCENARIO_SUFFIX):
+    if not NAME.fits(name) or not path.name.endswith(SCENARIO_SUFFIX):
         raise MisuseError(Reason.MISUSE, f"`{shown(str(path))}` is no scenario's file; write NAME{SCENARIO_SUFFIX}")
     for each in (path, session_file(path)):
         if os.path.lexists(each):

@@ -15,7 +15,6 @@ from attrs import frozen
 
 from assisted_benchmark.contract.model import Contract
 from assisted_benchmark.contract.scalar import NAME
-from assisted_benchmark.contract.scalar import Fault as Flaw
 from assisted_benchmark.contract.written import quoted
 from assisted_benchmark.kernel.canonical import Canonical, Json, canonical_bytes
 from assisted_benchmark.kernel.clock import SECOND
@@ -57,9 +56,7 @@ class Sealed:
         """The task that all calls with a `taskId` name; else the usual one."""
         named = {each.proposal.arguments.get(_TASK) for each in self.calls} - {None}
         task = named.pop() if len(named) == 1 else None
-        faults: list[Flaw] = []
-        NAME.look(task, (), faults)
-        return RunSpec().task if faults else str(task)
+        return task if type(task) is str and NAME.fits(task) else RunSpec().task
 
 
 def sealed(transcript: Transcript, contract: Contract) -> Sealed:
