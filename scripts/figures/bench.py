@@ -1,18 +1,20 @@
-"""A broker to measure with: the choice of the reference contract alone, over a counting dispatcher."""
+"""A broker to measure and to try: the choice of the reference contract alone, over a counting dispatcher."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from assisted_benchmark.contract.document import load_contract
 from assisted_benchmark.kernel.canonical import Canonical
-from assisted_benchmark.kernel.chance import SystemChance
-from assisted_benchmark.kernel.clock import SECOND, SystemClock
+from assisted_benchmark.kernel.chance import Chance, SystemChance
+from assisted_benchmark.kernel.clock import SECOND, Clock, SystemClock
 from assisted_benchmark.kernel.digest import Digest, digest_of
 from assisted_benchmark.kernel.keys import KeyRing
 from assisted_benchmark.ledger.protocol import Ledger
 from assisted_benchmark.live_policy.broker import LiveBroker
 from assisted_benchmark.live_policy.counting import CountingDispatcher, CountingMachine
+from assisted_benchmark.live_policy.dispatch import Moment
 from assisted_benchmark.live_policy.grant import SealedGrant, Session
 from assisted_benchmark.live_policy.policy import Policy, Step
 from assisted_benchmark.live_policy.trust import Pins
@@ -39,6 +41,31 @@ def one_choice() -> Policy:
     return Policy(id="measured", version=1, contract=contract, expires_after_ns=3600 * SECOND, steps=(step,))
 
 
+def counted_broker(
+    policy: Policy,
+    ledger: Ledger,
+    dispatcher: CountingDispatcher,
+    *,
+    clock: Clock,
+    chance: Chance,
+    keys: KeyRing,
+    on_moment: Callable[[Moment], None] = lambda _: None,
+) -> LiveBroker:
+    """A broker that trusts this policy, over a world that counts."""
+    return LiveBroker(
+        policy=policy,
+        pins=Pins(policy.digest, policy.contract.digest),
+        launches=dispatcher.launches,
+        ledger=ledger,
+        dispatcher=dispatcher,
+        machine=CountingMachine(HOST),
+        clock=clock,
+        chance=chance,
+        keys=keys,
+        on_moment=on_moment,
+    )
+
+
 class Bench:
     """One broker over one ledger, and a session for each grant that was asked for."""
 
@@ -46,17 +73,7 @@ class Bench:
         self.policy = policy or one_choice()
         clock = SystemClock()
         dispatcher = CountingDispatcher(self.policy.contract, clock)
-        self.broker = LiveBroker(
-            policy=self.policy,
-            pins=Pins(self.policy.digest, self.policy.contract.digest),
-            launches=dispatcher.launches,
-            ledger=ledger,
-            dispatcher=dispatcher,
-            machine=CountingMachine(HOST),
-            clock=clock,
-            chance=SystemChance(),
-            keys=KEYS,
-        )
+        self.broker = counted_broker(self.policy, ledger, dispatcher, clock=clock, chance=SystemChance(), keys=KEYS)
         self._runs = 0
 
     def seal(self, count: int) -> list[Session]:

@@ -6,26 +6,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from assisted_benchmark.contract.document import load_contract
-from assisted_benchmark.kernel.canonical import Canonical, canonical_bytes, parse
+from assisted_benchmark.kernel.canonical import canonical_bytes, parse
 from assisted_benchmark.kernel.chance import SystemChance
-from assisted_benchmark.kernel.clock import SECOND, SystemClock
-from assisted_benchmark.kernel.digest import Digest, digest_of
+from assisted_benchmark.kernel.clock import SystemClock
 from assisted_benchmark.ledger.protocol import Claimed, Ledger
 from assisted_benchmark.live_policy.broker import LiveBroker
-from assisted_benchmark.live_policy.counting import CountingDispatcher, CountingMachine
+from assisted_benchmark.live_policy.counting import CountingDispatcher
 from assisted_benchmark.live_policy.grant import Session
-from assisted_benchmark.live_policy.policy import Policy, Step
 from assisted_benchmark.live_policy.ports import Reply
 from assisted_benchmark.live_policy.states import LIVE_TABLE, State
-from assisted_benchmark.live_policy.trust import Pins
 from assisted_benchmark.suite.kills import FileServer, Tally
-from proofs.stores import KEYS, ROOT, Store, read, tally, written
+from figures.bench import HOST, VM, counted_broker, one_choice
+from proofs.stores import KEYS, Store, read, tally, written
 
 _GRANTS: Final = 20
 _TARGETS: Final = ("approve", "hold")
-HOST: Final[Digest] = digest_of("projectbuddy/host-identity@1", b"kills")
-VM: Final = "00000000-0000-4000-8000-000000000001"
 
 
 class Grants:
@@ -79,17 +74,7 @@ class Grants:
     def _broker(self, ledger: Ledger, dispatcher: CountingDispatcher | None = None) -> LiveBroker:
         clock = SystemClock()
         dispatcher = dispatcher or CountingDispatcher(self._policy.contract, clock)
-        return LiveBroker(
-            policy=self._policy,
-            pins=Pins(self._policy.digest, self._policy.contract.digest),
-            launches=dispatcher.launches,
-            ledger=ledger,
-            dispatcher=dispatcher,
-            machine=CountingMachine(HOST),
-            clock=clock,
-            chance=SystemChance(),
-            keys=KEYS,
-        )
+        return counted_broker(self._policy, ledger, dispatcher, clock=clock, chance=SystemChance(), keys=KEYS)
 
     def _sealed(self, run: int) -> Path:
         return self._folder / f"grants-{run}.json"
@@ -106,16 +91,3 @@ def choosing(target: str) -> bytes:
     """The bytes of a proposal that chooses this."""
     arguments = {"taskId": "t-1", "targetId": target}
     return canonical_bytes({"server": "synthetic-ui", "tool": "click_target", "arguments": arguments})
-
-
-def one_choice() -> Policy:
-    """A policy whose only step is the choice between the two."""
-    contract = load_contract(ROOT / "contracts" / "lba-and-synthetic-ui.contract.yaml", ROOT)
-    step = Step(
-        choose="decision",
-        server="synthetic-ui",
-        tool="click_target",
-        target="targetId",
-        candidates=tuple((name, Canonical.of({"taskId": {"from": "run.task"}, "targetId": name})) for name in _TARGETS),
-    )
-    return Policy(id="kills", version=1, contract=contract, expires_after_ns=3600 * SECOND, steps=(step,))

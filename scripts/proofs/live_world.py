@@ -9,12 +9,12 @@ from assisted_benchmark.kernel.canonical import canonical_bytes, parse
 from assisted_benchmark.kernel.chance import SeededChance
 from assisted_benchmark.ledger.protocol import Claimed, Ledger
 from assisted_benchmark.live_policy.broker import LiveBroker
-from assisted_benchmark.live_policy.counting import CountingDispatcher, CountingMachine
+from assisted_benchmark.live_policy.counting import CountingDispatcher
 from assisted_benchmark.live_policy.grant import Session
 from assisted_benchmark.live_policy.ports import Reply
 from assisted_benchmark.live_policy.states import LIVE_TABLE, State
-from assisted_benchmark.live_policy.trust import Pins
-from proofs.kill_grants import HOST, VM, choosing, one_choice
+from figures.bench import HOST, VM, counted_broker, one_choice
+from proofs.kill_grants import choosing
 from proofs.stores import KEYS
 from proofs.worlds import HOUR, World, at_moment
 
@@ -72,17 +72,9 @@ class LiveWorld(World):
     def _broker(self) -> LiveBroker:
         dispatcher = CountingDispatcher(_POLICY.contract, self.clock, self._took)
         self._dispatcher = dispatcher
-        return LiveBroker(
-            policy=_POLICY,
-            pins=Pins(_POLICY.digest, _POLICY.contract.digest),
-            launches=dispatcher.launches,
-            ledger=self.ledger(),
-            dispatcher=dispatcher,
-            machine=CountingMachine(HOST),
-            clock=self.clock,
-            chance=SeededChance(f"schedules-{len(self._opened)}"),
-            keys=KEYS,
-            on_moment=at_moment,
+        chance = SeededChance(f"schedules-{len(self._opened)}")
+        return counted_broker(
+            _POLICY, self.ledger(), dispatcher, clock=self.clock, chance=chance, keys=KEYS, on_moment=at_moment
         )
 
     def _took(self, claimed: Claimed) -> Reply:
