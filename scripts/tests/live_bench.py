@@ -104,6 +104,14 @@ def choosing(arguments, **more):
 LOOKING = asking("lba", "get_benchmark_series", {})
 
 
+class Crash(BaseException):
+    """The process dies here."""
+
+
+def crash():
+    raise Crash
+
+
 class CutOff:
     """A ledger that can be made unreachable, whole or in one method."""
 

@@ -16,9 +16,10 @@ from assisted_benchmark.mutation.changes_document import contract_of, load_chang
 from assisted_benchmark.mutation.checks import CHECKS
 from assisted_benchmark.mutation.compiler import compile_change
 from assisted_benchmark.mutation.counting import CountingEndpoint
+from assisted_benchmark.mutation.moments import Moment
 from assisted_benchmark.mutation.proposal import Session, group_key
 from assisted_benchmark.mutation.results import NeedsAnswer, told
-from assisted_benchmark.mutation.states import MUTATION_TABLE
+from assisted_benchmark.mutation.states import MUTATION_TABLE, State
 from assisted_benchmark.mutation.store import ProposalStore
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,6 +114,28 @@ def drifting(change, spec):
     """A mapping that has come to compile another body."""
     compiled = compile_change(change, spec)
     return compile_change(change, {**spec, "bandwidth": spec["bandwidth"] + 1}) if "bandwidth" in spec else compiled
+
+
+# Where it dies: the state after the restart, and how many creates were written until then.
+DEATHS = {
+    Moment.CONSUME: (State.SEALED, 0),
+    Moment.CONSUMED: (State.REFUSED, 0),
+    Moment.ASK: (State.REFUSED, 0),
+    Moment.ANSWERED: (State.REFUSED, 0),
+    Moment.CLAIM: (State.REFUSED, 0),
+    Moment.CLAIMED: (State.UNRESOLVED, 0),
+    Moment.WRITE: (State.UNRESOLVED, 0),
+    Moment.ANSWER: (State.UNRESOLVED, 1),
+    Moment.SETTLE: (State.UNRESOLVED, 1),
+}
+
+
+class Crash(BaseException):
+    """The process dies here."""
+
+
+def crash():
+    raise Crash
 
 
 class CutOff:

@@ -35,6 +35,20 @@ def decisions(ended):
     return [each["reason"] for each in receipts if each["kind"] == "decision"]
 
 
+def held_back(served):
+    """Events of the next turn: it sets the first once it has begun, and goes on once the second is set."""
+    entered, leave = threading.Event(), threading.Event()
+    arrives = served._arrives
+
+    def held():
+        entered.set()
+        leave.wait()
+        return arrives()
+
+    served._arrives = held
+    return entered, leave
+
+
 # -- over a case
 
 
@@ -140,15 +154,7 @@ def test_a_call_that_can_be_nobodys_is_a_wrong_request_and_leaves_its_receipt(tm
 def test_a_call_with_an_id_that_is_in_flight_is_refused_once_and_leaves_its_receipt(tmp_path):
     def use(served):
         with Client(served) as client:
-            entered, leave = threading.Event(), threading.Event()
-            arrives = served._arrives
-
-            def held():
-                entered.set()
-                leave.wait()
-                return arrives()
-
-            served._arrives = held
+            entered, leave = held_back(served)
             first = client.sends("tools/call", name=SERIES, arguments={})
             entered.wait()
             client.pipes.says(call(first, CLICK, APPROVE))
@@ -321,15 +327,7 @@ def test_a_line_that_is_no_message_leaves_its_receipt(tmp_path):
 def test_a_call_that_is_cancelled_before_its_turn_is_neither_made_nor_answered(tmp_path):
     def use(served):
         with Client(served) as client:
-            entered, leave = threading.Event(), threading.Event()
-            arrives = served._arrives
-
-            def held():
-                entered.set()
-                leave.wait()
-                return arrives()
-
-            served._arrives = held
+            entered, leave = held_back(served)
             first = client.sends("tools/call", name=SERIES, arguments={})
             entered.wait()
             second = client.sends("tools/call", name=CLICK, arguments=APPROVE)

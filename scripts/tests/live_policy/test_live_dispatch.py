@@ -19,6 +19,7 @@ from live_bench import (
     OTHER_VM,
     PLAN,
     VM,
+    Crash,
     a_bench,
     a_choice,
     a_group,
@@ -26,6 +27,7 @@ from live_bench import (
     a_tool,
     asking,
     choosing,
+    crash,
 )
 from live_bench import KEYS as RING
 from marks import promise
@@ -46,14 +48,6 @@ from assisted_benchmark.live_policy.states import State
 ONE_CLICK = {"lba": 0, "synthetic-ui": 1}
 NOTHING = {"lba": 0, "synthetic-ui": 0}
 OPERATOR = RING.key(Purpose.OPERATOR)
-
-
-class Crash(BaseException):
-    """The process dies here."""
-
-
-def crash():
-    raise Crash
 
 
 def answering(result, *, failed=False, late=0):

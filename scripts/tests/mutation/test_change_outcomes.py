@@ -117,7 +117,8 @@ def test_an_error_of_the_harness_in_flight_is_unresolved_and_goes_on():
     with pytest.raises(ZeroDivisionError):
         bench.confirm(token)
     assert bench.state(token) == State.UNRESOLVED
-    assert bench.receipts()[-1]["detail"] == "ZeroDivisionError while the request was in flight"
+    said = tuple(bench.receipts()[-1][key] for key in ("kind", "reason", "state", "detail"))
+    assert said == ("outcome", "outcome_unknown", "unresolved", "ZeroDivisionError while the request was in flight")
 
 
 @promise("M18")

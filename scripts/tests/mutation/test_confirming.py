@@ -416,23 +416,6 @@ def test_what_the_gate_keeps_in_is_refused_with_the_receipt_and_the_request_that
     assert (bench.state(sealed.token), bench.creates) == (State.REFUSED, 0)
 
 
-@promise("M18")
-def test_a_defect_while_the_request_is_in_flight_leaves_an_unresolved_record_and_goes_on_to_the_caller():
-    bench = MutationBench()
-    token = bench.token()
-
-    def broken(request):
-        raise ZeroDivisionError
-
-    bench.endpoint.created = broken
-    with pytest.raises(ZeroDivisionError):
-        bench.confirm(token)
-    receipt = json.loads(list(bench.ledger.receipts(AGENT.run))[-1])
-    said = tuple(receipt[key] for key in ("kind", "reason", "state", "detail"))
-    assert said == ("outcome", "outcome_unknown", "unresolved", "ZeroDivisionError while the request was in flight")
-    assert bench.state(token) == State.UNRESOLVED
-
-
 @promise("M18", "K8")
 def test_a_store_that_fails_after_the_send_leaves_it_unresolved():
     bench = MutationBench()

@@ -5,7 +5,7 @@ from multiprocessing import get_context
 
 import pytest
 from marks import promise
-from mutation_bench import MutationBench, a_sqlite_ledger
+from mutation_bench import DEATHS, Crash, MutationBench, a_sqlite_ledger, crash
 
 from assisted_benchmark.kernel.errors import LedgerError
 from assisted_benchmark.kernel.reasons import Reason
@@ -13,28 +13,6 @@ from assisted_benchmark.ledger.memory import MemoryLedger
 from assisted_benchmark.mutation.moments import Moment
 from assisted_benchmark.mutation.results import NeedsAnswer
 from assisted_benchmark.mutation.states import MUTATION_TABLE, State
-
-
-class Crash(BaseException):
-    """The process dies here."""
-
-
-def crash():
-    raise Crash
-
-
-# Where it dies: the state after the restart, and how many creates were written until then.
-DEATHS = {
-    Moment.CONSUME: (State.SEALED, 0),
-    Moment.CONSUMED: (State.REFUSED, 0),
-    Moment.ASK: (State.REFUSED, 0),
-    Moment.ANSWERED: (State.REFUSED, 0),
-    Moment.CLAIM: (State.REFUSED, 0),
-    Moment.CLAIMED: (State.UNRESOLVED, 0),
-    Moment.WRITE: (State.UNRESOLVED, 0),
-    Moment.ANSWER: (State.UNRESOLVED, 1),
-    Moment.SETTLE: (State.UNRESOLVED, 1),
-}
 
 
 def restarted(bench, kind, folder):

@@ -7,7 +7,21 @@ from pathlib import Path
 from depth import at_depth
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from live_bench import APPROVE, HOLD, KEYS, LIFETIME, LOOK, LOOKING, CutOff, LiveBench, a_group, a_policy, choosing
+from live_bench import (
+    APPROVE,
+    HOLD,
+    KEYS,
+    LIFETIME,
+    LOOK,
+    LOOKING,
+    Crash,
+    CutOff,
+    LiveBench,
+    a_group,
+    a_policy,
+    choosing,
+    crash,
+)
 from marks import promise
 
 from assisted_benchmark.kernel.clock import SECOND
@@ -33,14 +47,6 @@ DEATHS = {
     Moment.ANSWER: (State.UNRESOLVED, 1),
     Moment.SETTLE: (State.UNRESOLVED, 1),
 }
-
-
-class Crash(BaseException):
-    """The process dies here."""
-
-
-def crash():
-    raise Crash
 
 
 class Grant(RuleBasedStateMachine):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, precondition, rule
 from marks import promise
-from mutation_bench import ACCEPT, AGENT, DECLINE, ORCHARD, TTL, MutationBench, a_sqlite_ledger
+from mutation_bench import ACCEPT, AGENT, DEATHS, DECLINE, ORCHARD, TTL, Crash, MutationBench, a_sqlite_ledger, crash
 
 from assisted_benchmark.kernel.canonical import canonical_bytes, parse
 from assisted_benchmark.kernel.clock import SECOND
@@ -20,7 +20,6 @@ from assisted_benchmark.kernel.text import invisible
 from assisted_benchmark.mutation.answers import Silence
 from assisted_benchmark.mutation.broker import WAIT_NS
 from assisted_benchmark.mutation.compiler import request_digest
-from assisted_benchmark.mutation.moments import Moment
 from assisted_benchmark.mutation.proposal import Session
 from assisted_benchmark.mutation.results import NeedsAnswer, Refusal
 from assisted_benchmark.mutation.states import State
@@ -83,28 +82,6 @@ CAPACITY = 3
 SESSIONS = st.sampled_from([AGENT, Session("run-2", "agent")])
 ANSWERS = st.sampled_from([ACCEPT, DECLINE, None, Silence.TIMED_OUT])
 ENDS = {str(ACCEPT): None, str(DECLINE): Reason.DECLINED, "None": Reason.CONFIRMATION_FAILED}
-
-
-# Where a broker dies: what the restart makes of it, and whether the change was created.
-DEATHS = {
-    Moment.CONSUME: (State.SEALED, 0),
-    Moment.CONSUMED: (State.REFUSED, 0),
-    Moment.ASK: (State.REFUSED, 0),
-    Moment.ANSWERED: (State.REFUSED, 0),
-    Moment.CLAIM: (State.REFUSED, 0),
-    Moment.CLAIMED: (State.UNRESOLVED, 0),
-    Moment.WRITE: (State.UNRESOLVED, 0),
-    Moment.ANSWER: (State.UNRESOLVED, 1),
-    Moment.SETTLE: (State.UNRESOLVED, 1),
-}
-
-
-class Crash(BaseException):
-    """The process dies here."""
-
-
-def crash():
-    raise Crash
 
 
 @define

@@ -35,6 +35,14 @@ def two_calls(kind, *, exact, said="", answer=None, times=(0, 0), places=("", ""
 
 SAYS = text_digest(SAID)
 MESSAGES = ("t, message 2", "t, message 4")
+INSPECT = two_calls(
+    "inspect",
+    exact=False,
+    said=SAYS,
+    answer=TOLD,
+    places=("t, message 2", "t, message 5"),
+    second=b'{"taskId":"t-1","targetId":"approve"}',
+)
 FORMATS = {
     "mcp": (samples.mcp(), two_calls("mcp", exact=False, places=("t:2", "t:4"))),
     "mcp-directions": (
@@ -69,25 +77,11 @@ FORMATS = {
     ),
     "inspect": (
         samples.inspect_log(),
-        two_calls(
-            "inspect",
-            exact=False,
-            said=SAYS,
-            answer=TOLD,
-            places=("t, message 2", "t, message 5"),
-            second=b'{"taskId":"t-1","targetId":"approve"}',
-        ),
+        INSPECT,
     ),
     "inspect-eval": (
         samples.inspect_archive(),
-        two_calls(
-            "inspect",
-            exact=False,
-            said=SAYS,
-            answer=TOLD,
-            places=("t, message 2", "t, message 5"),
-            second=b'{"taskId":"t-1","targetId":"approve"}',
-        ),
+        INSPECT,
     ),
 }
 
